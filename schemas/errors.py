@@ -1,0 +1,110 @@
+"""The error tree.
+
+PinciteError
+├── UsageError            wrong input by the caller; exit code 2
+│   ├── SourceError       a source folder that can't be listed
+│   ├── SpaceMismatch     an index of another embedding space; names both
+│   └── ModelUnavailable  weights that are not on this machine
+├── IndexBroken           what is stored contradicts itself; exit code 2
+├── IndexBusy             another run holds the index; exit code 2
+└── DocumentError         one document can't be processed; ends only that document
+    ├── Unsupported       no extractor for this format
+    ├── Encrypted         a password is needed
+    ├── Unreadable        damaged, empty, garbled: nothing to quote
+    ├── LimitExceeded     time, memory, pages, pixels or inflated size
+    ├── WorkerDied        the child process ended by itself
+    ├── SourceChanged     the file changed or vanished while it was read
+    └── InvariantBroken   the result is not fit to be published
+"""
+
+from dataclasses import dataclass
+
+
+class PinciteError(Exception):
+    """Root of all errors that Pincite raises on purpose. The message says what, why, and what to do."""
+
+
+class UsageError(PinciteError):
+    """The caller asked for something that can't be done."""
+
+
+class SourceError(UsageError):
+    """A source can't be listed."""
+
+
+class SpaceMismatch(UsageError):
+    """The index holds vectors of another embedding space than the one asked for."""
+
+
+class ModelUnavailable(UsageError):
+    """The weights of a model are not on this machine."""
+
+
+class IndexBroken(PinciteError):
+    """What is stored contradicts itself or can't be read."""
+
+
+class IndexBusy(PinciteError):
+    """Another run holds the index."""
+
+
+class DocumentError(PinciteError):
+    """One document can't be processed. `kind` is a stable word for filters; `page` is 1-based."""
+
+    kind = "error"
+    transient = False
+
+    def __init__(self, message: str, page: int | None = None) -> None:
+        super().__init__(message, page)
+        self.message = message
+        self.page = page
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class Unsupported(DocumentError):
+    kind = "unsupported"
+
+
+class Encrypted(DocumentError):
+    kind = "encrypted"
+
+
+class Unreadable(DocumentError):
+    kind = "unreadable"
+
+
+class LimitExceeded(DocumentError):
+    kind = "limit"
+
+
+class WorkerDied(DocumentError):
+    kind = "crashed"
+    transient = True
+
+
+class SourceChanged(DocumentError):
+    kind = "changed"
+    transient = True
+
+
+class InvariantBroken(DocumentError):
+    kind = "invariant"
+
+
+DOCUMENT_ERRORS: dict[str, type[DocumentError]] = {
+    error.kind: error
+    for error in (Unsupported, Encrypted, Unreadable, LimitExceeded, WorkerDied, SourceChanged, InvariantBroken)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why one document failed: what crosses from a child process and is stored in the ledger."""
+
+    stage: str  # extract, chunk, embed, lexical, publish
+    kind: str  # word of the error tree, or the exception's class name
+    reason: str
+    page: int | None = None  # 1-based
+    transient: bool = False  # worth trying again though nothing changed

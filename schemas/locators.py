@@ -1,0 +1,77 @@
+"""Locators: fragments that name a place in a document.
+
+`#char=from,to` on the canonical text; `#page=12` (PDF Open Parameters); `#t=132.4,158.9`
+(W3C Media Fragments); sheet and A1 range for spreadsheets; `#slide=3`; `#entry=` for parts of a container.
+"""
+
+import re
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from schemas.records import Place
+
+_CELLS = re.compile(r"(?P<sheet>.*)!(?P<c0>[A-Z]+)(?P<r0>\d+)(?::(?P<c1>[A-Z]+)(?P<r1>\d+))?", re.DOTALL)
+
+
+def char_fragment(start: int, end: int) -> str:
+    return f"#char={start},{end}"
+
+
+def overlapping(places: Sequence[Place], start: int, end: int) -> list[Place]:
+    """The places that share at least one character with `[start, end)`, in text order."""
+    return [place for place in places if place.start < end and place.end > start]
+
+
+def place_fragment(places: Sequence[Place]) -> str:
+    """The fragment for a passage that stands on `places`; "" when the source has no places.
+
+    A passage over several pages is located by its first page; over several cues by the time from the first
+    to the last; over several cells of one sheet by the range around them.
+    """
+    if not places:
+        return ""
+    first, last = places[0], places[-1]
+    match first.kind:
+        case "page" | "slide":
+            return f"#{first.kind}={first.label}"
+        case "time":
+            return f"#t={first.label.split(',')[0]},{last.label.split(',')[1]}"
+        case "cells":
+            sheet, a1 = cell_range([place.label for place in places])
+            return f"#sheet={quote(sheet, safe='')}&range={a1}"
+        case "entry":
+            return f"#entry={quote(first.label, safe='/')}"
+
+
+def cell_range(labels: Sequence[str]) -> tuple[str, str]:
+    """(sheet, A1 range around all labels of the first label's sheet)."""
+    parsed = [match for label in labels if (match := _CELLS.fullmatch(label))]
+    if not parsed:
+        raise ValueError(f"not a cell range: {labels[0]!r}; expected 'Sheet!A1:B2'")
+    sheet = parsed[0]["sheet"]
+    corners = [
+        (column_number(column), int(row))
+        for match in parsed
+        if match["sheet"] == sheet
+        for column, row in ((match["c0"], match["r0"]), (match["c1"] or match["c0"], match["r1"] or match["r0"]))
+    ]
+    columns, rows = zip(*corners, strict=True)
+    low, high = (
+        f"{column_letters(column)}{row}" for column, row in ((min(columns), min(rows)), (max(columns), max(rows)))
+    )
+    return sheet, low if low == high else f"{low}:{high}"
+
+
+def column_number(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return number
+
+
+def column_letters(number: int) -> str:
+    letters = ""
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters

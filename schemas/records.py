@@ -1,0 +1,194 @@
+"""Records that cross from one room to another.
+
+Offsets are Unicode code points on a document's canonical text, half open `[start, end)`.
+Page numbers are 1-based. A bbox is (x0, top, x1, bottom) in PDF points from the top left.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+BlockKind = Literal["heading", "paragraph", "table", "code", "list"]
+PlaceKind = Literal["page", "slide", "time", "cells", "entry"]
+State = Literal["pending", "running", "indexed", "failed", "deleted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One structural unit of the canonical text. Blocks are in text order and do not overlap."""
+
+    kind: BlockKind
+    start: int
+    end: int
+    level: int = 0  # of a heading: 1 is the outermost
+    title: str = ""  # of a heading: its words without markup
+    repeat: str = ""  # of a table: the header row, repeated in the header of each chunk of it
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a stretch of the canonical text stands in the source.
+
+    `label` by kind: page "12", slide "3", time "132.4,158.9" (seconds), cells "Sheet1!A2:D2",
+    entry a JSON pointer or the name of a part.
+    """
+
+    kind: PlaceKind
+    start: int
+    end: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    number: int
+    start: int
+    end: int
+    width: float  # points, as shown (after rotation)
+    height: float
+    ocr: bool = False
+    ocr_confidence: float | None = None  # mean over characters, 0 to 100; None without OCR
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word that OCR read."""
+
+    start: int
+    end: int
+    confidence: int  # 0 to 100
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:
+    """Something that a reader must know: what was given up, repaired or doubted."""
+
+    code: str  # a stable word: "low-confidence", "hidden-text", "repaired", ...
+    message: str
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """All that was read from one document."""
+
+    text: str  # the canonical text
+    title: str  # of the document itself; "" when it names none
+    media_type: str
+    extractor: str
+    extractor_version: str
+    blocks: tuple[Block, ...] = ()
+    places: tuple[Place, ...] = ()
+    pages: tuple[Page, ...] = ()
+    words: tuple[Word, ...] = ()
+    warnings: tuple[Warning, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One passage. `content == canonical_text[start:end]`; `text` is what is embedded, never quoted."""
+
+    ordinal: int
+    text: str
+    content: str
+    header: str  # "Title > Section", "" when the strategy has none
+    section: str
+    start: int
+    end: int
+    tokens: int  # word-pieces of `text` with the encoder's special tokens
+    over_window: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What must agree before two vectors may be compared."""
+
+    model: str
+    fingerprint: str  # sha256 over weights, tokenizer and pooling
+    dimension: int
+    window: int  # word-pieces, special tokens included
+    pipeline: str
+    chunker: str
+    tokenizer: str  # name and version of the BM25 tokenizer
+
+    def __str__(self) -> str:
+        return (
+            f"{self.model} (weights {self.fingerprint[:12]}, {self.dimension} dimensions, "
+            f"pipeline {self.pipeline}, chunker {self.chunker}, tokenizer {self.tokenizer})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file as discovery saw it."""
+
+    path: str  # relative to the source, "/" between the parts
+    absolute: str
+    size_bytes: int
+    mtime_ns: int
+    ctime_ns: int
+    sha256: str  # "" when it was not read because nothing about it changed
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One document handed out under a lease."""
+
+    document_id: str
+    path: str
+    absolute: str
+    sha256: str
+    source_version: int  # compare-and-set on publish: a stale job never wins
+    revision: int  # that the result will have
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One document after extract, chunk and lexical: all but the vectors."""
+
+    extraction: Extraction
+    chunks: tuple[Chunk, ...]
+    terms: tuple[dict[str, int], ...]  # term frequencies, one dict a chunk
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Counts of one run: discovered = indexed + failed + unchanged + deleted."""
+
+    discovered: int = 0
+    indexed: int = 0
+    failed: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One passage that a search returned."""
+
+    rank: int
+    chunk_id: str
+    document: str
+    title: str
+    section: str
+    content: str
+    start: int
+    end: int
+    locator: str
+    score: float  # of the mode asked for: RRF, cosine similarity or BM25
+    cosine_distance: float | None = None
+    bm25: float | None = None
+    dense_rank: int | None = None
+    bm25_rank: int | None = None
+    ocr_confidence: float | None = None
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One invariant that `verify` counted."""
+
+    name: str
+    ok: bool
+    count: int  # of things looked at
+    problems: tuple[str, ...] = field(default=())

@@ -1,0 +1,37 @@
+"""Settings as the rooms see them. Read from file and environment in `pincite.settings`."""
+
+from dataclasses import dataclass, field
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+DEFAULT_CHUNKER = "structural"
+PIPELINE_VERSION = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one document may cost before it is ended as failed."""
+
+    deadline_s: float = 300.0
+    memory_bytes: int = 2 << 30  # of each process that works on the document
+    source_bytes: int = 512 << 20
+    pages: int = 5_000
+    pixels: int = 40_000_000  # of one rendered page or one image
+    inflated_bytes: int = 1 << 30  # of all that a compressed container holds
+
+
+@dataclass(frozen=True, slots=True)
+class Ocr:
+    languages: tuple[str, ...] = ("eng",)
+    dpi: int = 200
+    low_confidence: float = 60.0  # 0 to 100; below it a page is tried again and a passage is flagged
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    model: str = DEFAULT_MODEL  # a name that `encoders.models` knows, or a folder
+    chunker: str = DEFAULT_CHUNKER  # structural, or a reference strategy A to F
+    limits: Limits = field(default_factory=Limits)
+    ocr: Ocr = field(default_factory=Ocr)
+    workers: int = 0  # extraction processes; 0 is one per core
+    attempts: int = 3  # of a failed document whose file did not change
+    include_hidden_text: bool = False

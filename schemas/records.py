@@ -59,7 +59,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Warning:
+class DocumentWarning:
     """Something that a reader must know: what was given up, repaired or doubted."""
 
     code: str  # a stable word: "low-confidence", "hidden-text", "repaired", ...
@@ -80,7 +80,7 @@ class Extraction:
     places: tuple[Place, ...] = ()
     pages: tuple[Page, ...] = ()
     words: tuple[Word, ...] = ()
-    warnings: tuple[Warning, ...] = ()
+    warnings: tuple[DocumentWarning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,100 @@
+"""Immutable Parquet segments: written under a temporary name, synced, renamed, never changed."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from schemas.errors import IndexBroken
+from schemas.tables import SEGMENT_SCHEMAS
+
+FOLDER = "segments"
+_SORT = {
+    "texts": [("document_id", "ascending"), ("revision", "ascending")],
+    "chunks": [("chunk_id", "ascending")],
+    "postings": [("term", "ascending"), ("document_id", "ascending"), ("ordinal", "ascending")],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    kind: str
+    file: str  # relative to the index folder
+    rows: int
+    size_bytes: int
+    sha256: str
+
+
+def write_segment(index: Path, kind: str, table: pa.Table) -> Segment:
+    """Writes `table` sorted and returns what was written, counted from the table itself.
+
+    The file is named by its content, so the same rows give the same file. No reader sees it before a
+    transaction of the ledger names it.
+    """
+    table = table.cast(SEGMENT_SCHEMAS[kind]).sort_by(_SORT[kind])
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        sink,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=[
+            name for name in table.schema.names if name not in ("text", "content", "chunk_id", "embedding")
+        ],
+        column_encoding={"embedding.list.element": "BYTE_STREAM_SPLIT"} if kind == "chunks" else None,
+    )
+    data = sink.getvalue()
+    digest = hashlib.sha256(data).hexdigest()
+    file = f"{FOLDER}/{kind}/{digest[:32]}.parquet"
+    _write_durably(index / file, data)
+    return Segment(kind, file, table.num_rows, data.size, digest)
+
+
+def _write_durably(path: Path, data: pa.Buffer) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    with temporary.open("wb") as file:
+        file.write(memoryview(data))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def read_segment(
+    index: Path,
+    file: str,
+    columns: list[str] | None = None,
+    filters: list[tuple[str, str, object]] | None = None,
+) -> pa.Table:
+    """The rows of a segment. Raises `IndexBroken` naming the file when it is missing or damaged."""
+    try:
+        return pq.read_table(index / file, columns=columns, filters=filters, partitioning=None)
+    except (OSError, pa.ArrowException) as error:
+        raise IndexBroken(
+            f"segment {file} can't be read: {error}. Run `pincite verify`, then restore the file from a copy "
+            "or index again into a new folder"
+        ) from error
+
+
+def sha256_of(path: Path) -> str:
+    """Hex digest of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def unclaimed(index: Path, claimed: set[str]) -> list[Path]:
+    """Files below the segments folder that no transaction claimed, sorted."""
+    folder = index / FOLDER
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and path.relative_to(index).as_posix() not in claimed
+    )

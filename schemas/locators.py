@@ -5,7 +5,10 @@
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from operator import attrgetter
+from typing import Protocol, TypeVar
 from urllib.parse import quote
 
 from schemas.records import Place
@@ -17,9 +20,23 @@ def char_fragment(start: int, end: int) -> str:
     return f"#char={start},{end}"
 
 
-def overlapping(places: Sequence[Place], start: int, end: int) -> list[Place]:
-    """The places that share at least one character with `[start, end)`, in text order."""
-    return [place for place in places if place.start < end and place.end > start]
+class Stretch(Protocol):
+    """Anything that stands on `[start, end)` of the canonical text."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+AnyStretch = TypeVar("AnyStretch", bound=Stretch)
+
+
+def overlapping(stretches: Sequence[AnyStretch], start: int, end: int) -> Sequence[AnyStretch]:
+    """Those of `stretches`, ordered and apart from each other, that share a character with `[start, end)`."""
+    first = bisect_right(stretches, start, key=attrgetter("end"))
+    last = bisect_left(stretches, end, key=attrgetter("start"))
+    return stretches[first:last]
 
 
 def place_fragment(places: Sequence[Place]) -> str:

@@ -73,9 +73,7 @@ def chunk_rows(finished: Sequence[Finished], space: Space) -> pa.Table:
 def _chunk_row(one: Finished, chunk: Chunk, terms: Mapping[str, int], space: Space) -> dict[str, object]:
     extraction = one.prepared.extraction
     places = overlapping(extraction.places, chunk.start, chunk.end)
-    pages = [
-        page.number for page in extraction.pages if page.start < chunk.end and page.end > chunk.start
-    ]
+    pages = [page.number for page in overlapping(extraction.pages, chunk.start, chunk.end)]
     return {
         "chunk_id": chunk_id(one.job.document_id, one.job.revision, chunk.ordinal),
         "document_id": one.job.document_id,
@@ -109,8 +107,7 @@ def ocr_confidence(extraction: Extraction, start: int, end: int) -> float | None
     """Mean confidence, 0 to 100 and weighted by characters, of the OCR words in `[start, end)`; None without any."""
     overlaps = [
         (min(word.end, end) - max(word.start, start), word.confidence)
-        for word in extraction.words
-        if word.start < end and word.end > start
+        for word in overlapping(extraction.words, start, end)
     ]
     weight = sum(length for length, _ in overlaps)
     return sum(length * confidence for length, confidence in overlaps) / weight if weight else None

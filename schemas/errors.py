@@ -95,7 +95,15 @@ class InvariantBroken(DocumentError):
 
 DOCUMENT_ERRORS: dict[str, type[DocumentError]] = {
     error.kind: error
-    for error in (Unsupported, Encrypted, Unreadable, LimitExceeded, WorkerDied, SourceChanged, InvariantBroken)
+    for error in (
+        Unsupported,
+        Encrypted,
+        Unreadable,
+        LimitExceeded,
+        WorkerDied,
+        SourceChanged,
+        InvariantBroken,
+    )
 }
 
 

@@ -70,11 +70,15 @@ def cell_range(labels: Sequence[str]) -> tuple[str, str]:
         (column_number(column), int(row))
         for match in parsed
         if match["sheet"] == sheet
-        for column, row in ((match["c0"], match["r0"]), (match["c1"] or match["c0"], match["r1"] or match["r0"]))
+        for column, row in (
+            (match["c0"], match["r0"]),
+            (match["c1"] or match["c0"], match["r1"] or match["r0"]),
+        )
     ]
     columns, rows = zip(*corners, strict=True)
     low, high = (
-        f"{column_letters(column)}{row}" for column, row in ((min(columns), min(rows)), (max(columns), max(rows)))
+        f"{column_letters(column)}{row}"
+        for column, row in ((min(columns), min(rows)), (max(columns), max(rows)))
     )
     return sheet, low if low == high else f"{low}:{high}"
 

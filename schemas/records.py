@@ -126,7 +126,8 @@ class SourceFile:
     size_bytes: int
     mtime_ns: int
     ctime_ns: int
-    sha256: str  # "" when it was not read because nothing about it changed
+    sha256: str  # "" when it could not be read
+    unreadable: str = ""  # why it could not be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,31 @@ class Job:
     source_version: int  # compare-and-set on publish: a stale job never wins
     revision: int  # that the result will have
     attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Which documents a run takes up besides new and changed ones."""
+
+    recipe: str  # digest of the settings that a result depends on
+    limits: str  # digest of the settings that only a failure depends on
+    attempts: int  # of a transient failure while nothing changes
+    retry: tuple[str, ...] | None = None  # paths of failed documents to try again; () is all of them
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What discovery found, by what is to be done. Sorted by path."""
+
+    pending: tuple[str, ...]  # document ids to hand out
+    new: int = 0
+    changed: int = 0
+    stale: int = 0  # made with other settings
+    retried: int = 0
+    renamed: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    failed: int = 0  # failed before and not to be tried again, or unreadable now
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,12 @@ TEXTS = pa.schema(
             "places",
             pa.list_(
                 pa.struct(
-                    [("kind", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("label", pa.string())]
+                    [
+                        ("kind", pa.string()),
+                        ("start", pa.int32()),
+                        ("end", pa.int32()),
+                        ("label", pa.string()),
+                    ]
                 )
             ),
             nullable=False,

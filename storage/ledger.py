@@ -73,7 +73,8 @@ documents = sa.Table(
     sa.Column("mtime_ns", sa.Integer, nullable=False),
     sa.Column("ctime_ns", sa.Integer, nullable=False),
     sa.Column("sha256", sa.Text, nullable=False),
-    sa.Column("recipe", sa.Text, nullable=False, default=""),  # digest of the settings of the last attempt
+    sa.Column("recipe", sa.Text, nullable=False, default=""),  # of the last attempt
+    sa.Column("limits", sa.Text, nullable=False, default=""),  # of the last attempt
     sa.Column("last_run", sa.Text, nullable=False),
     sa.Column("last_outcome", sa.Text),  # in last_run: indexed, failed, unchanged, deleted
     sa.Column("updated_at", sa.Float, nullable=False),

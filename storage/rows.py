@@ -122,7 +122,8 @@ def posting_rows(finished: Sequence[Finished]) -> pa.Table:
     ]
     columns: Sequence[Sequence[object]] = list(zip(*keys, strict=True)) if keys else [[]] * len(POSTINGS)
     return pa.Table.from_arrays(
-        [pa.array(column, field.type) for column, field in zip(columns, POSTINGS, strict=True)], schema=POSTINGS
+        [pa.array(column, field.type) for column, field in zip(columns, POSTINGS, strict=True)],
+        schema=POSTINGS,
     )
 
 

@@ -69,7 +69,8 @@ class Snapshot:
             .order_by(ledger.live_spaces.c.since_version.desc())
             .limit(1)
         )
-        row = connection.execute(sa.select(ledger.spaces).where(ledger.spaces.c.space_id == space_id)).mappings().first()
+        query = sa.select(ledger.spaces).where(ledger.spaces.c.space_id == space_id)
+        row = connection.execute(query).mappings().first()
         if row is None or space_id is None:
             raise IndexBroken("the ledger names no live space: restore the index folder from a copy")
         space = Space(**{name: row[name] for name in Space.__slots__})

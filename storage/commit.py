@@ -1,0 +1,202 @@
+"""Leases and outcomes: how a document's result becomes visible, all of it or nothing."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlalchemy as sa
+
+from schemas.errors import Failure
+from schemas.records import Job, Policy
+from storage import ledger
+from storage.rows import Finished, chunk_rows, posting_rows, text_rows
+from storage.runs import Run
+from storage.segments import Segment, write_segment
+
+
+def new_version(connection: sa.Connection, run_id: str) -> int:
+    """Begins the next version inside the caller's transaction and returns it."""
+    version = ledger.current_version(connection) + 1
+    connection.execute(
+        ledger.versions.insert().values(version=version, run_id=run_id, committed_at=time.time())
+    )
+    return version
+
+
+def lease(run: Run, document_id: str, policy: Policy, seconds: float) -> Job | None:
+    """Takes a pending document for this run until `seconds` from now; None when it is no longer pending."""
+    documents = ledger.documents
+    with ledger.writing(run.index.engine) as connection:
+        row = connection.execute(
+            documents.update()
+            .where(documents.c.document_id == document_id, documents.c.state == "pending")
+            .values(
+                state="running",
+                lease_owner=run.run_id,
+                lease_until=time.time() + seconds,
+                revision=documents.c.revision + 1,
+                attempts=documents.c.attempts + 1,
+                recipe=policy.recipe,
+                limits=policy.limits,
+            )
+            .returning(documents)
+        ).first()
+    if row is None:
+        return None
+    return Job(
+        document_id=row.document_id,
+        path=row.path,
+        absolute=f"{row.source}/{row.path}",
+        sha256=row.sha256,
+        source_version=row.source_version,
+        revision=row.revision,
+        attempt=row.attempts,
+    )
+
+
+def publish(run: Run, finished: Sequence[Finished], policy: Policy) -> frozenset[str]:
+    """Makes documents visible in one transaction and returns the ids of those that it made visible.
+
+    A document is left out when its job is stale: another run took it over, or the source moved on. Its rows
+    stay in the segment and are never live.
+    """
+    with run.index.snapshot() as snapshot:
+        space_id, space = snapshot.space_id, snapshot.space
+    tables = {
+        "texts": text_rows(finished, space),
+        "chunks": chunk_rows(finished, space),
+        "postings": posting_rows(finished),
+    }
+    written = [write_segment(run.index.path, kind, table) for kind, table in tables.items()]
+    stored = {kind: _count_rows(table) for kind, table in tables.items()}
+    with ledger.writing(run.index.engine) as connection:
+        accepted = [one for one in finished if _accept(connection, run, one.job)]
+        if accepted:
+            version = new_version(connection, run.run_id)
+            for one in accepted:
+                _begin_revision(connection, one, stored, policy, space_id, version)
+            _claim(connection, written, space_id, version)
+    return frozenset(one.job.document_id for one in accepted)
+
+
+def _count_rows(table: pa.Table) -> Mapping[str, int]:
+    counts = pc.value_counts(table["document_id"].combine_chunks())
+    return {item["values"].as_py(): item["counts"].as_py() for item in counts}
+
+
+def _held(run: Run, job: Job) -> sa.ColumnElement[bool]:
+    """Compare-and-set: the job is the newest of its document and this run still holds its lease."""
+    documents = ledger.documents
+    return sa.and_(
+        documents.c.document_id == job.document_id,
+        documents.c.source_version == job.source_version,
+        documents.c.revision == job.revision,
+        documents.c.lease_owner == run.run_id,
+        documents.c.state == "running",
+    )
+
+
+_CLEARED = {"stage": None, "kind": None, "reason": None, "page": None, "transient": False}
+_RELEASED = {"lease_owner": None, "lease_until": None}
+
+
+def _accept(connection: sa.Connection, run: Run, job: Job) -> bool:
+    values = {"state": "indexed", "last_outcome": "indexed", "attempts": 0, "updated_at": time.time()}
+    result = connection.execute(
+        ledger.documents.update().where(_held(run, job)).values(values | _CLEARED | _RELEASED)
+    )
+    if result.rowcount:
+        _remember(connection, run, job, "indexed", None)
+    return bool(result.rowcount)
+
+
+def _begin_revision(
+    connection: sa.Connection,
+    one: Finished,
+    stored: Mapping[str, Mapping[str, int]],
+    policy: Policy,
+    space_id: int,
+    version: int,
+) -> None:
+    revisions = ledger.revisions
+    extraction = one.prepared.extraction
+    read_by_ocr = [page for page in extraction.pages if page.ocr]
+    connection.execute(
+        revisions.update()
+        .where(
+            revisions.c.document_id == one.job.document_id,
+            revisions.c.space_id == space_id,
+            revisions.c.ended_version.is_(None),
+        )
+        .values(ended_version=version)
+    )
+    connection.execute(
+        revisions.insert().values(
+            document_id=one.job.document_id,
+            revision=one.job.revision,
+            space_id=space_id,
+            began_version=version,
+            path=one.job.path,
+            source_sha256=one.job.sha256,
+            recipe=policy.recipe,
+            title=one.title,
+            title_from_name=one.title != extraction.title,
+            media_type=extraction.media_type,
+            extractor=extraction.extractor,
+            extractor_version=extraction.extractor_version,
+            chunks=stored["chunks"].get(one.job.document_id, 0),
+            postings=stored["postings"].get(one.job.document_id, 0),
+            over_window=sum(chunk.over_window for chunk in one.prepared.chunks),
+            characters=len(extraction.text),
+            pages=len(extraction.pages),
+            ocr_pages=len(read_by_ocr),
+            ocr_confidence=_mean([page.ocr_confidence for page in read_by_ocr]),
+            tables=sum(block.kind == "table" for block in extraction.blocks),
+            warnings=[asdict(warning) for warning in extraction.warnings],
+        )
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _claim(connection: sa.Connection, written: Sequence[Segment], space_id: int, version: int) -> None:
+    connection.execute(
+        ledger.segments.insert(),
+        [
+            asdict(segment)
+            | {"space_id": None if segment.kind == "texts" else space_id, "began_version": version}
+            for segment in written
+        ],
+    )
+
+
+def fail(run: Run, job: Job, failure: Failure) -> bool:
+    """Ends the job as failed with its reason; its last good revision stays live. False when the job is stale."""
+    values = {"state": "failed", "last_outcome": "failed", "updated_at": time.time()}
+    with ledger.writing(run.index.engine) as connection:
+        result = connection.execute(
+            ledger.documents.update().where(_held(run, job)).values(values | asdict(failure) | _RELEASED)
+        )
+        if result.rowcount:
+            _remember(connection, run, job, "failed", failure)
+    return bool(result.rowcount)
+
+
+def _remember(connection: sa.Connection, run: Run, job: Job, outcome: str, failure: Failure | None) -> None:
+    cause = asdict(failure) if failure else {}
+    cause.pop("transient", None)
+    connection.execute(
+        ledger.attempts.insert().values(
+            document_id=job.document_id,
+            run_id=run.run_id,
+            attempt=job.attempt,
+            ended_at=time.time(),
+            outcome=outcome,
+            **cause,
+        )
+    )

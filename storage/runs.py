@@ -1,0 +1,109 @@
+"""Runs: begun under the lock of the index, ended with counts that account for every document."""
+
+import os
+import socket
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+import sqlalchemy as sa
+
+from schemas.errors import IndexBroken
+from schemas.records import Counts
+from storage import ledger
+from storage.index import Index
+from storage.lock import exclusive
+from storage.segments import unclaimed
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run that holds the index."""
+
+    index: Index
+    run_id: str
+    source: str
+
+
+@contextmanager
+def begin_run(index: Index, kind: str, source: str) -> Iterator[Run]:
+    """A run for the block. What an earlier one left behind by being killed is taken over first.
+
+    A block that ends by an exception ends the run as broken, with the exception's words; documents that it
+    had not finished stay pending for the next run.
+    """
+    with exclusive(index.path):
+        _take_over(index)
+        run = Run(index, f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:8]}", source)
+        with ledger.writing(index.engine) as connection:
+            connection.execute(
+                ledger.runs.insert().values(
+                    run_id=run.run_id,
+                    kind=kind,
+                    source=source,
+                    state="running",
+                    host=socket.gethostname(),
+                    pid=os.getpid(),
+                    started_at=time.time(),
+                )
+            )
+        try:
+            yield run
+        except BaseException as error:
+            _end(run, "broken", message=f"{type(error).__name__}: {error}")
+            raise
+
+
+def _take_over(index: Index) -> None:
+    """Frees the leases of dead runs and removes files that no transaction claimed.
+
+    We hold the lock, so no other run of this machine is alive; a lease of another machine is left until it ends.
+    """
+    runs, documents = ledger.runs, ledger.documents
+    ours = sa.select(runs.c.run_id).where(runs.c.host == socket.gethostname())
+    with ledger.writing(index.engine) as connection:
+        connection.execute(
+            documents.update()
+            .where(
+                documents.c.state == "running",
+                sa.or_(documents.c.lease_until < time.time(), documents.c.lease_owner.in_(ours)),
+            )
+            .values(state="pending", lease_owner=None, lease_until=None)
+        )
+        connection.execute(
+            runs.update()
+            .where(runs.c.state == "running", runs.c.host == socket.gethostname())
+            .values(state="broken", ended_at=time.time(), message="its process ended before the run did")
+        )
+        claimed = set(connection.scalars(sa.select(ledger.segments.c.file)))
+    for path in unclaimed(index.path, claimed):
+        path.unlink()
+
+
+def finish_run(run: Run) -> Counts:
+    """Counts of the run, read from the ledger. Raises `IndexBroken` unless they account for every document."""
+    documents = ledger.documents
+    with ledger.reading(run.index.engine) as connection:
+        rows = connection.execute(
+            sa.select(documents.c.last_outcome, sa.func.count())
+            .where(documents.c.last_run == run.run_id)
+            .group_by(documents.c.last_outcome)
+        ).all()
+    by_outcome = {outcome: count for outcome, count in rows}
+    open_documents = by_outcome.pop(None, 0)
+    if open_documents:
+        raise IndexBroken(f"{open_documents} documents of run {run.run_id} have no outcome: run again")
+    counts = Counts(discovered=sum(by_outcome.values()), **by_outcome)
+    _end(run, "completed", **asdict(counts))
+    return counts
+
+
+def _end(run: Run, state: str, **values: object) -> None:
+    with ledger.writing(run.index.engine) as connection:
+        connection.execute(
+            ledger.runs.update()
+            .where(ledger.runs.c.run_id == run.run_id)
+            .values(state=state, ended_at=time.time(), **values)
+        )

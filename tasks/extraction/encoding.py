@@ -1,7 +1,7 @@
 """Bytes of a text file to its text.
 
 Order: byte order mark, UTF-16 without one, 7-bit escape encodings, UTF-8, the encoding that the file
-declares, a guess. The guess is chardet's: of 46 short texts in 13 languages and 20 encodings it got 46 right where
+declares, a guess. The guess is chardet's: of 46 short texts in 13 languages and 20 encodings it got all,
 charset-normalizer 3.5.3 got 30 (`tests/tasks/test_encoding.py` keeps these texts).
 """
 

@@ -31,7 +31,8 @@ class Format:
 # fmt: off
 _PLAIN_SUFFIXES = (
     ".txt", ".text", ".rst", ".adoc", ".org", ".tex", ".log", ".diff", ".patch", ".bib", ".po",
-    ".toml", ".yaml", ".yml", ".ini", ".cfg", ".conf", ".properties", ".xml", ".xsd", ".sql", ".graphql", ".proto",
+    ".toml", ".yaml", ".yml", ".ini", ".cfg", ".conf", ".properties", ".xml", ".xsd",
+    ".sql", ".graphql", ".proto",
     ".py", ".pyi", ".r", ".jl", ".rb", ".pl", ".lua", ".sh", ".bash", ".zsh", ".ps1", ".bat",
     ".js", ".mjs", ".ts", ".tsx", ".jsx", ".css", ".scss", ".vue",
     ".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".java", ".kt", ".scala", ".go", ".rs", ".swift", ".php", ".m",

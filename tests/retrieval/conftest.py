@@ -1,0 +1,122 @@
+"""Small real indexes, written through the storage room."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from encoders.embedding import Embedder, load_embedder
+from encoders.models import resolve_model
+from encoders.terms import TOKENIZER
+from schemas.errors import Failure
+from schemas.records import Chunk, Extraction, Page, Policy, Prepared, SourceFile, Space, Word
+from schemas.settings import DEFAULT_CHUNKER, DEFAULT_MODEL, PIPELINE_VERSION
+from storage.commit import fail, lease, publish
+from storage.index import Index
+from storage.register import register
+from storage.rows import Finished
+from storage.runs import begin_run, finish_run
+from tasks.lexical import term_frequencies
+
+POLICY = Policy(recipe="recipe", limits="limits", attempts=3)
+Vectors = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class SmallIndex:
+    """An index in a temporary folder, one chunk a passage. `vectors` go by content; the others are random."""
+
+    path: Path
+    space: Space
+
+    def write(
+        self,
+        documents: Mapping[str, Sequence[str]],
+        vectors: Vectors | None = None,
+        failing: Sequence[str] = (),
+    ) -> None:
+        """One run in which the source holds exactly `documents`: path to passages. `failing` are paths."""
+        with Index.create(self.path, self.space) as index, begin_run(index, "index", "/source") as run:
+            files = [source_file(path, passages) for path, passages in sorted(documents.items())]
+            for document_id in register(run, files, POLICY).pending:
+                job = lease(run, document_id, POLICY, 60)
+                assert job is not None
+                if job.path in failing:
+                    assert fail(run, job, Failure("extract", "unreadable", "planted"))
+                    continue
+                prepared = prepare(documents[job.path])
+                matrix = np.array(
+                    [self._vector(chunk, vectors or {}) for chunk in prepared.chunks], np.float32
+                )
+                matrix = matrix.reshape(-1, self.space.dimension)
+                assert publish(run, [Finished(job, job.path.title(), prepared, matrix)], POLICY)
+            finish_run(run)
+
+    def _vector(self, chunk: Chunk, vectors: Vectors) -> np.ndarray:
+        if chunk.content in vectors:
+            return vectors[chunk.content]
+        seed = int.from_bytes(hashlib.sha256(chunk.content.encode()).digest()[:4])
+        return unit(np.random.default_rng(seed).standard_normal(self.space.dimension))
+
+
+def source_file(path: str, passages: Sequence[str]) -> SourceFile:
+    content = "\n\n".join(passages).encode()
+    return SourceFile(path, f"/source/{path}", len(content), 0, 0, hashlib.sha256(content).hexdigest())
+
+
+def prepare(passages: Sequence[str]) -> Prepared:
+    chunks, start = [], 0
+    for ordinal, passage in enumerate(passages):
+        end = start + len(passage)
+        chunks.append(Chunk(ordinal, passage, passage, "", f"§{ordinal}", start, end, tokens=1))
+        start = end + 2
+    text = "\n\n".join(passages)
+    page = Page(7, 0, len(text), 595.0, 842.0, ocr=True, ocr_confidence=81.0)
+    words = (Word(0, 4, 81),) if text.startswith("scan") else ()
+    extraction = Extraction(text, "", "text/plain", "test", "1", pages=(page,), words=words)
+    return Prepared(extraction, tuple(chunks), term_frequencies(chunks))
+
+
+def unit(vector: np.ndarray) -> np.ndarray:
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+def at_distance(vector: np.ndarray, distance: float) -> np.ndarray:
+    """A unit vector at this cosine distance from another."""
+    wide = vector.astype(np.float64)
+    other = np.roll(wide, 1)
+    other -= (other @ wide) * wide
+    cosine = 1.0 - distance
+    return unit(cosine * wide + np.sqrt(1.0 - cosine**2) * other / np.linalg.norm(other))
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Embedder:
+    return load_embedder(resolve_model(DEFAULT_MODEL), threads=1)
+
+
+@pytest.fixture(scope="session")
+def live_space() -> Space:
+    model = resolve_model(DEFAULT_MODEL)
+    return Space(
+        model.name,
+        model.fingerprint,
+        model.dimension,
+        model.window,
+        PIPELINE_VERSION,
+        DEFAULT_CHUNKER,
+        TOKENIZER,
+    )
+
+
+@pytest.fixture
+def small_index(tmp_path: Path, live_space: Space) -> SmallIndex:
+    return SmallIndex(tmp_path / "index", live_space)
+
+
+@pytest.fixture
+def distant() -> Callable[[np.ndarray, float], np.ndarray]:
+    return at_distance

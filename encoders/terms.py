@@ -1,0 +1,149 @@
+"""Text into the terms that BM25 counts, for any script and without a dictionary (design, section Search).
+
+    letters, marks and digits     one term a run; a word of more than five letters also its first five
+    Han and Kana                  character bigrams
+    Hangul                        the run, and its syllable bigrams
+    Thai, Lao, Khmer, Myanmar     grapheme trigrams
+    codes: err-4042, C#, O'Brien  the whole, the parts, the parts joined
+
+No stop words, no minimum length, no accent folding. Scripts written without spaces need two views: a passage
+also counts its single characters (`passage_terms`), so that a query of one character finds it; a query
+(`terms`) does not, so that a query of two characters is not met by a passage that has only one of them.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+
+import regex
+
+TOKENIZER = "pincite-terms/1"
+
+_PREFIX_LETTERS = 5
+_NGRAM_CJK = 2
+_NGRAM_SEA = 3
+
+# Written but not read: soft hyphen, joiners, directions, variation selectors. U+200B stays: it parts words.
+_IGNORED = regex.compile(r"[\u00AD\u034F\u061C\u200C-\u200F\u202A-\u202E\u2060-\u2064\u2066-\u2069"
+                         r"\uFE00-\uFE0F\uFEFF\U000E0100-\U000E01EF]+")  # fmt: skip
+_DASHES = regex.compile(r"[\u2010-\u2013\u2212]")  # typed for one another in part numbers
+_QUOTES = regex.compile(r"[\u2018\u2019\u02BC]")
+
+_CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\u3005-\u3007\u30FC"
+_HANGUL = r"\p{Hangul}"
+_SEA = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_ALNUM = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_CJK}{_HANGUL}{_SEA}]]"
+_RUN = rf"[[\p{{L}}\p{{N}}]--[{_CJK}{_HANGUL}{_SEA}]]{_ALNUM}*+"
+_THOUSANDS = r",(?=\p{Nd}{3}(?!\p{N}))"
+_STRETCH = regex.compile(
+    rf"(?P<cjk>(?:[{_CJK}]\p{{M}}*+)++)"
+    rf"|(?P<hangul>{_HANGUL}++)"
+    rf"|(?P<sea>(?:[{_SEA}]\p{{M}}*+)++)"
+    rf"|(?P<word>{_RUN}(?:(?:[-_.'&@/:\\+#]|{_THOUSANDS}){_RUN})*+(?:[+#]{{1,2}}(?!{_ALNUM}))?+)",
+    regex.V1,
+)
+_PART = regex.compile(_RUN, regex.V1)
+_TIGHT = frozenset("-_.'&@+#,")  # join the parts of a name; "/", ":" and "\" do so only where a digit is near
+_MIXED = regex.compile(r"\p{L}{2,}+\p{N}{2,}+|\p{N}{2,}+\p{L}{2,}+")
+_PREFIX = regex.compile(rf"(?:\p{{L}}\p{{M}}*+){{{_PREFIX_LETTERS}}}(?=\p{{L}})")
+_LETTERS = regex.compile(r"[\p{L}\p{M}]++")
+_GRAPHEME = regex.compile(r"\X")
+_REFERENCE = regex.compile(r"[a-z0-9]+")
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a query in text order, repeats kept; [] for a text without letters and digits."""
+    return list(_terms(text, passage=False))
+
+
+def passage_terms(text: str) -> list[str]:
+    """The terms under which a passage is found: `terms`, and the shorter grams of unspaced scripts."""
+    return list(_terms(text, passage=True))
+
+
+def reference_terms(text: str) -> list[str]:
+    """The founding tokenizer of spec section 4: `[a-z0-9]+` on lower case."""
+    return _REFERENCE.findall(text.lower())
+
+
+def normalize(text: str) -> str:
+    """NFKC, casefold, NFKC again (folding can undo it); one dash, one apostrophe, ASCII digits."""
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    if text.isascii():
+        return text
+    text = _QUOTES.sub("'", _DASHES.sub("-", _IGNORED.sub("", text)))
+    return "".join(
+        str(unicodedata.decimal(letter)) if letter.isdecimal() and letter > "\x7f" else letter
+        for letter in text
+    )
+
+
+def _terms(text: str, passage: bool) -> Iterator[str]:
+    for match in _STRETCH.finditer(normalize(text)):
+        stretch = match.group()
+        match match.lastgroup:
+            case "word":
+                yield from _word(stretch)
+            case "cjk":
+                yield from _grams(_GRAPHEME.findall(stretch), _NGRAM_CJK, passage)
+            case "hangul":
+                yield from _hangul(stretch, passage)
+            case "sea":
+                yield from _grams(_GRAPHEME.findall(stretch), _NGRAM_SEA, passage)
+
+
+def _word(stretch: str) -> Iterator[str]:
+    """A run, or a compound of runs: whole, parts, joined."""
+    parts = _PART.findall(stretch)
+    if len(parts) == 1:
+        if stretch != parts[0]:  # c++, c#
+            yield stretch
+        yield from _run(parts[0])
+        return
+    named = all(sign in _TIGHT or sign.isalnum() for sign in _signs(stretch, parts))
+    code = named or any(letter.isnumeric() for letter in stretch)
+    if code:
+        yield stretch
+    for part in parts:
+        yield from _run(part)
+    if code:
+        yield "".join(parts)
+
+
+def _signs(stretch: str, parts: list[str]) -> list[str]:
+    signs, position = [], 0
+    for part in parts[:-1]:
+        position += len(part)
+        signs.append(stretch[position])
+        position += 1
+    return signs
+
+
+def _run(run: str) -> Iterator[str]:
+    """The run; the first five letters of a longer word; the halves of iso9001."""
+    yield run
+    if _LETTERS.fullmatch(run):
+        if prefix := _PREFIX.match(run):
+            yield prefix.group()
+    elif _MIXED.fullmatch(run):
+        cut = next(at for at in range(1, len(run)) if run[at].isalpha() != run[0].isalpha())
+        yield run[:cut]
+        yield run[cut:]
+
+
+def _grams(graphemes: list[str], size: int, passage: bool) -> Iterator[str]:
+    """All grams of `size`, or the stretch itself where it is shorter; a passage has the shorter grams too."""
+    if len(graphemes) < size and not passage:
+        yield "".join(graphemes)
+        return
+    for length in range(1 if passage else size, size + 1):
+        for at in range(len(graphemes) - length + 1):
+            yield "".join(graphemes[at : at + length])
+
+
+def _hangul(stretch: str, passage: bool) -> Iterator[str]:
+    """The word with its particles, and bigrams that find its stem."""
+    syllables = _GRAPHEME.findall(stretch)
+    if len(syllables) != _NGRAM_CJK:
+        yield stretch
+    if len(syllables) > 1:
+        yield from _grams(syllables, _NGRAM_CJK, passage)

@@ -1,0 +1,64 @@
+"""The blocks of a document under their headings."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from schemas.records import Block, BlockKind, Extraction
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of one kind inside one section. Segments are in text order and leave out only headings."""
+
+    kind: BlockKind
+    start: int
+    end: int
+    section: (
+        int  # start of the heading it stands under, -1 before the first; differs where two paths are equal
+    )
+    path: tuple[str, ...]  # titles from the outermost heading
+    repeat: str = ""  # header row of a table
+
+
+def segments(extraction: Extraction) -> Iterator[Segment]:
+    """All text but the headings, each stretch with its section path.
+
+    Text that no block claims counts as a paragraph: nothing is lost to a gap. A heading under which nothing
+    stands (no text and no deeper heading) is content of the section around it, since it would be found by
+    nothing else: a table of contents or a document of headings only stays searchable.
+    """
+    blocks = list(_gapless(extraction.text, extraction.blocks))
+    above: list[Block] = []  # the headings that hold, outermost first
+    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        if block.kind == "heading":
+            while above and above[-1].level >= block.level:
+                above.pop()
+            if after and (after.kind != "heading" or after.level > block.level):
+                above.append(block)
+                continue
+        yield Segment(
+            kind=block.kind,
+            start=block.start,
+            end=block.end,
+            section=above[-1].start if above else -1,
+            path=tuple(heading_title(extraction.text, heading) for heading in above),
+            repeat=block.repeat,
+        )
+
+
+def heading_title(text: str, heading: Block) -> str:
+    """The words of a heading on one line."""
+    return " ".join((heading.title or text[heading.start : heading.end]).split())
+
+
+def _gapless(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
+    """The blocks that hold more than white space, and a paragraph for each stretch between them that does."""
+    position = 0
+    for block in blocks:
+        if text[position : block.start].strip():
+            yield Block("paragraph", position, block.start)
+        if text[block.start : block.end].strip():
+            yield block
+        position = max(position, block.end)
+    if text[position:].strip():
+        yield Block("paragraph", position, len(text))

@@ -75,19 +75,25 @@ class TextBuilder:
             start += len(text) + len(joiner)
 
     def table(
-        self, rows: Sequence[Sequence[str]], labels: Sequence[str] = (), at: PlaceKind = "cells"
+        self,
+        rows: Sequence[Sequence[str]],
+        labels: Sequence[str] = (),
+        at: PlaceKind = "cells",
+        named: bool = True,
     ) -> None:
         """A Markdown table under its first row. `labels` are the places of the rows, header included.
 
-        What is repeated over each chunk is the first row, or the second below a title over the whole table.
+        What is repeated over each chunk is the first row, or the second below a title over the whole table;
+        nothing when the columns are not `named`.
         """
         if not rows:
             return
         width = max(len(row) for row in rows)
         lines = [table_row(row, width) for row in rows]
+        repeat = self._clean(lines[_header_index(rows, width)]) if named else ""
         pieces = list(zip(lines, labels or [""] * len(lines), strict=True))
         pieces.insert(1, ("|" + " --- |" * width, ""))
-        self.run(pieces, "table", at, "\n", repeat=self._clean(lines[_header_index(rows, width)]))
+        self.run(pieces, "table", at, "\n", repeat=repeat)
 
     @contextmanager
     def place(self, kind: PlaceKind, label: str) -> Iterator[None]:

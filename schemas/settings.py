@@ -1,6 +1,8 @@
 """Settings as the rooms see them. Read from file and environment in `pincite.settings`."""
 
-from dataclasses import dataclass, field
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_CHUNKER = "structural"
@@ -35,3 +37,17 @@ class Settings:
     workers: int = 0  # extraction processes; 0 is one per core
     attempts: int = 3  # of a failed document whose file did not change
     include_hidden_text: bool = False
+
+
+def recipe(settings: Settings) -> str:
+    """Digest of what the result of a document depends on: another recipe makes it stale."""
+    return _digest([PIPELINE_VERSION, asdict(settings.ocr), settings.include_hidden_text])
+
+
+def limits_digest(settings: Settings) -> str:
+    """Digest of what only a failure depends on: other limits make a failed document worth another attempt."""
+    return _digest(asdict(settings.limits))
+
+
+def _digest(values: object) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]

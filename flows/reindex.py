@@ -1,0 +1,77 @@
+"""Reindex: bring an index up to date with a folder.
+
+pincite index ./docs
+
+discover → document (lease → prepare → embed → publish) × n → counts
+"""
+
+import hashlib
+import os
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+
+from prefect import flow
+from prefect.states import Completed, State
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from encoders.models import Model, resolve_model
+from flows.window import hand_out
+from schemas.records import Policy
+from schemas.settings import Settings
+from storage.index import Index
+from storage.runs import Run, begin_run, finish_run
+from tasks.discover import discover, source_root
+from tasks.document import Line, document_task
+from tasks.embed import EmbedOrder
+from tasks.plan import policy_of, space_of
+from tasks.publish import Publisher
+from tasks.supervise import end_leftovers, pool
+
+IN_FLIGHT = 16
+"""Documents handed out at a time: enough to share a commit and keep every child busy, few enough for memory."""
+
+EMBEDDER_MEMORY_BYTES = 6 << 30
+
+
+@flow(
+    name="reindex",
+    task_runner=ThreadPoolTaskRunner(max_workers=IN_FLIGHT),
+    persist_result=False,
+    validate_parameters=False,
+)
+def reindex(source: str, index: str, settings: Settings, retry: tuple[str, ...] | None = None) -> State:
+    """Completed with the counts of the run, also when documents failed: the ledger has each one's reason."""
+    root = source_root(Path(source))
+    model = resolve_model(settings.model)
+    policy = policy_of(settings, retry)
+    with (
+        Index.create(Path(index), space_of(model, settings)) as opened,
+        begin_run(opened, "reindex", str(root)) as run,
+    ):
+        registered = discover(run, policy)
+        if registered.pending:
+            _index_documents(run, registered.pending, settings, policy, model)
+        counts = finish_run(run)
+    return Completed(message=", ".join(f"{count} {name}" for name, count in asdict(counts).items()))
+
+
+def _index_documents(
+    run: Run, pending: tuple[str, ...], settings: Settings, policy: Policy, model: Model
+) -> None:
+    family = hashlib.sha256(str(run.index.path.resolve()).encode()).hexdigest()[:16]
+    end_leftovers(family)
+    with ExitStack() as children:
+        extraction = children.enter_context(
+            pool(
+                settings.workers or os.cpu_count() or 1,
+                settings.limits.memory_bytes,
+                family,
+                first=("warm up", model),
+            )
+        )
+        embedding = children.enter_context(
+            pool(1, EMBEDDER_MEMORY_BYTES, family, first=("embed", EmbedOrder(model, ())))
+        )
+        line = Line(run, policy, settings, model, extraction, embedding, Publisher(run, policy))
+        hand_out(document_task(line), pending, IN_FLIGHT)

@@ -1,0 +1,56 @@
+"""`pincite chunk`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from encoders.models import resolve_model
+from encoders.wordpieces import WordPieces
+from pincite.console import JsonOption, one_line, print_json, say
+from pincite.settings import load_settings
+from schemas.errors import DocumentError, UsageError
+from schemas.locators import char_fragment, overlapping, place_fragment
+from tasks.chunking.chunk import chunk as chunk_extraction
+from tasks.extraction.formats import extract
+from tasks.prepare import document_title
+
+
+def chunk(
+    file: Annotated[Path, typer.Argument(help="A document.")],
+    strategy: Annotated[str | None, typer.Option(help="structural, or a reference strategy A to F.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Print the chunks of one file; nothing is stored."""
+    settings = load_settings(chunker=strategy)
+    model = resolve_model(settings.model)
+    if not file.is_file():
+        raise UsageError(f"no such file: {file}")
+    try:
+        extraction = extract(file, settings, lambda _page: None)
+    except DocumentError as error:
+        raise UsageError(f"{file}: {error.kind}: {error}") from error
+    title = document_title(extraction, file.name)
+    chunks = chunk_extraction(extraction, title, settings.chunker, WordPieces(model).count_many, model.window)
+    rows = [
+        {
+            "text": one.text,
+            "content": one.content,
+            "section": one.section,
+            "start": one.start,
+            "end": one.end,
+            "locator": place_fragment(overlapping(extraction.places, one.start, one.end))
+            or char_fragment(one.start, one.end),
+            "tokens": one.tokens,
+            "over_window": one.over_window,
+        }
+        for one in chunks
+    ]
+    if json:
+        print_json(rows)
+        return
+    for number, row in enumerate(rows):
+        flag = " OVER THE WINDOW" if row["over_window"] else ""
+        say(f"--- {number} {row['locator']} {row['tokens']} word-pieces{flag}")
+        for line in str(row["text"]).splitlines():
+            say(one_line(line))

@@ -1,0 +1,76 @@
+"""`pincite search`."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from pincite.console import (
+    DEFAULT_INDEX,
+    ExitCode,
+    IndexOption,
+    JsonOption,
+    complain,
+    one_line,
+    print_json,
+    say,
+)
+from pincite.settings import load_settings
+from retrieval.search import open_index
+from schemas.locators import char_fragment
+from schemas.records import Hit
+
+LOW_CONFIDENCE = 60.0
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="A question, or the words to find.")],
+    index: IndexOption = DEFAULT_INDEX,
+    mode: Annotated[Literal["hybrid", "dense", "bm25"], typer.Option(help="Which legs search.")] = "hybrid",
+    k: Annotated[int, typer.Option("-k", min=1, help="How many passages at most.")] = 10,
+    threshold: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=2.0, help="Keep only passages under this cosine distance, at most 4."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Find passages; each comes with the place where it stands."""
+    with open_index(Path(index), load_settings()) as searcher:
+        results = searcher.search(query, mode=mode, k=k, threshold=threshold)
+    if json:
+        hits = [asdict(hit) for hit in results.hits]
+        print_json({"query": query, "hits": hits, "refused": results.refused, "version": results.version})
+    else:
+        for hit in results.hits:
+            _show(hit)
+    if results.refused:
+        complain(f'NO ANSWER: nothing under cosine distance {threshold} for "{one_line(query)}"')
+        raise typer.Exit(ExitCode.NO_ANSWER)
+    if not results.hits:
+        complain(f'nothing found for "{one_line(query)}"')
+        raise typer.Exit(ExitCode.NO_ANSWER)
+
+
+def _show(hit: Hit) -> None:
+    fragments = dict.fromkeys([hit.locator, char_fragment(hit.start, hit.end)])
+    say(f"[{hit.rank}] {one_line(hit.document)} {' '.join(fragments)}")
+    say(f"    {one_line(' > '.join(filter(None, [hit.title, hit.section])))}")
+    say(f"    {_scores(hit)}")
+    for line in hit.content.splitlines():
+        say(f"    {one_line(line)}")
+    say("")
+
+
+def _scores(hit: Hit) -> str:
+    scores = [
+        ("distance", hit.cosine_distance, ".3f"),
+        ("bm25", hit.bm25, ".2f"),
+        ("OCR confidence", hit.ocr_confidence, ".0f"),
+    ]
+    words = [f"{name} {value:{form}}" for name, value, form in scores if value is not None]
+    if hit.ocr_confidence is not None and hit.ocr_confidence < LOW_CONFIDENCE:
+        words.append("read by OCR with low confidence: check the page")
+    if hit.stale:
+        words.append("stale: the document has a newer version that is not indexed")
+    return ", ".join(words)

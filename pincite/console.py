@@ -1,0 +1,64 @@
+"""What all commands share in front of a person or a program: exit codes, JSON, tables, messages."""
+
+import json
+import sys
+from collections.abc import Sequence
+from enum import IntEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+
+class ExitCode(IntEnum):
+    WELL = 0
+    FELL_SHORT = 1  # some documents failed, or a check found something
+    WRONG_USE = 2  # also a broken index
+    NO_ANSWER = 3
+
+
+IndexOption = Annotated[Path, typer.Option("--index", envvar="PINCITE_INDEX", help="The index folder.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value for programs.")]
+
+DEFAULT_INDEX = Path("pincite-index")
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+def complain(message: str) -> None:
+    errors.print(Text(f"pincite: {message}"), soft_wrap=True)
+
+
+def say(message: str) -> None:
+    """Prints text as it is: what comes from documents holds no markup of ours."""
+    console.print(Text(message), soft_wrap=True)
+
+
+def print_json(value: object) -> None:
+    """One JSON value; text that no terminal encoding could hold is escaped."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=not _utf8_out(), indent=2, allow_nan=False) + "\n")
+
+
+def _utf8_out() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else one_line(str(cell))) for cell in row))
+    console.print(table)
+
+
+def one_line(text: str) -> str:
+    """Names and reasons with their control characters shown, so that none can forge a line."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
+    )

@@ -1,0 +1,75 @@
+"""One document from its lease to its outcome: prepare → embed → publish."""
+
+import time
+from dataclasses import dataclass
+
+from prefect import Task, task
+from prefect.cache_policies import NO_CACHE
+
+from encoders.models import Model
+from schemas.errors import DocumentError, Failure
+from schemas.records import Job, Policy, Prepared
+from schemas.settings import DEFAULT_CHUNKER, Settings
+from storage.commit import fail, lease
+from storage.rows import Finished
+from storage.runs import Run
+from tasks.embed import EmbedOrder
+from tasks.prepare import Order, document_title
+from tasks.publish import Publisher, check_invariants
+from tasks.supervise import Pool, StageFailed
+
+LEASE_SLACK_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What all documents of a run share on their way."""
+
+    run: Run
+    policy: Policy
+    settings: Settings
+    model: Model
+    extraction: Pool
+    embedding: Pool
+    publisher: Publisher
+
+
+def index_document(line: Line, document_id: str) -> str:
+    """The outcome: indexed, failed or superseded. It stands in the ledger when this returns."""
+    deadline_s = line.settings.limits.deadline_s
+    line.publisher.expect(1)
+    try:
+        job = lease(line.run, document_id, line.policy, 2 * deadline_s + LEASE_SLACK_S)
+        if job is None:
+            return "superseded"
+        try:
+            return "indexed" if line.publisher.publish(_finish(line, job)) else "superseded"
+        except StageFailed as error:
+            return "failed" if fail(line.run, job, error.failure) else "superseded"
+    finally:
+        line.publisher.expect(-1)
+
+
+def _finish(line: Line, job: Job) -> Finished:
+    deadline = time.monotonic() + line.settings.limits.deadline_s
+    prepared: Prepared = line.extraction.run(
+        "prepare", Order(job, line.settings, line.model), line.settings.limits.deadline_s
+    )
+    texts = tuple(chunk.text for chunk in prepared.chunks)
+    left_s = max(deadline - time.monotonic(), 1.0)
+    vectors = line.embedding.run("embed", EmbedOrder(line.model, texts), left_s)
+    try:
+        check_invariants(prepared, vectors, line.model.dimension, line.settings.chunker == DEFAULT_CHUNKER)
+    except DocumentError as error:
+        raise StageFailed(Failure("publish", error.kind, error.message, error.page)) from error
+    return Finished(job, document_title(prepared.extraction, job.path), prepared, vectors)
+
+
+def document_task(line: Line) -> Task[[str], str]:
+    """The Prefect task of one document. It is bound to its line here, since Prefect looks into every parameter."""
+
+    @task(name="document", cache_policy=NO_CACHE, persist_result=False, retries=0)
+    def document(document_id: str) -> str:
+        return index_document(line, document_id)
+
+    return document

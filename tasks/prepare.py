@@ -1,0 +1,66 @@
+"""Prepare: extract, chunk and lexical of one document, in one child process."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from encoders.models import Model
+from encoders.wordpieces import WordPieces
+from schemas.errors import SourceChanged, Unreadable
+from schemas.records import Extraction, Job, Prepared
+from schemas.settings import Settings
+from storage.segments import sha256_of
+from tasks.chunking.chunk import chunk
+from tasks.extraction.formats import extract
+from tasks.lexical import term_frequencies
+from tasks.worker import At
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a child needs to prepare a document."""
+
+    job: Job
+    settings: Settings
+    model: Model
+
+
+def prepare(order: Order, at: At) -> Prepared:
+    """All of the document but its vectors. Raises a `DocumentError` when nothing of it could be quoted."""
+    job, settings = order.job, order.settings
+    at("extract", None)
+    extraction = extract(Path(job.absolute), settings, lambda page: at("extract", page))
+    _require_unchanged(job)
+    at("chunk", None)
+    wordpieces = _wordpieces(order.model)
+    title = document_title(extraction, job.path)
+    chunks = chunk(extraction, title, settings.chunker, wordpieces.count_many, order.model.window)
+    if not chunks:
+        raise Unreadable("no text: nothing in it that could be quoted")
+    at("lexical", None)
+    return Prepared(extraction, chunks, term_frequencies(chunks))
+
+
+def warm_up(model: Model, _at: At) -> None:
+    """Loads what every document needs, so that no document pays for it."""
+    _wordpieces(model).count("")
+
+
+def document_title(extraction: Extraction, path: str) -> str:
+    """The document's own title, or its file's name without the suffix."""
+    return extraction.title or PurePosixPath(path).stem
+
+
+@lru_cache(maxsize=1)
+def _wordpieces(model: Model) -> WordPieces:
+    return WordPieces(model)
+
+
+def _require_unchanged(job: Job) -> None:
+    """The bytes that were read are those that discovery hashed, or the result would bear the wrong stamp."""
+    try:
+        digest = sha256_of(Path(job.absolute))
+    except OSError as error:
+        raise SourceChanged(f"the file vanished while it was read: {error.strerror}. Run again") from error
+    if digest != job.sha256:
+        raise SourceChanged("the file changed while it was read. Run again when it is at rest")

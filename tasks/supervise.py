@@ -1,0 +1,248 @@
+"""Supervise: stages run in child processes that can be killed with everything that they started.
+
+A child runs one document at a time, so whatever ends it ends only that document. It tells stage and page
+as it goes, so that the reason of a kill names them. Not pebble: its pool neither reports progress nor says
+which process holds a job, and both are needed to name the page and to kill the grandchildren.
+"""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection, Pipe, wait
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from schemas.errors import Failure
+
+WORKER_VARIABLE = "PINCITE_WORKER"
+_ROOMS = Path(__file__).resolve().parent.parent
+_TICK_S = 0.1
+_START_S = 120.0  # importing torch on a loaded machine
+
+Job = tuple[str, object]
+"""A stage, by its name in `tasks.worker.STAGES` or as module:function, and what to give it."""
+
+
+class StageFailed(Exception):
+    """A stage ended without a result."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure)
+        self.failure = failure
+
+
+class Worker:
+    """One child process at a time, started when there is work and started anew after it had to be killed."""
+
+    def __init__(self, memory_bytes: int, family: str, first: Job | None = None) -> None:
+        """`family` tags all processes of one index; `first` is run in each new child before it takes jobs,
+
+        so that neither imports nor weights count for the deadline and memory of a document.
+        """
+        self._memory_bytes = memory_bytes
+        self._first = first
+        self._tag = f"{family}:{uuid.uuid4().hex}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+        self._lifeline = -1
+        self._stderr = tempfile.TemporaryFile()
+
+    def run(self, stage: str, payload: object, deadline_s: float) -> Any:
+        """The result of the stage. Raises `StageFailed` with the reason when there is none.
+
+        Any end of the child, by its own hand, a signal, the deadline or the memory limit, is a failure of
+        this stage alone; its process group and all that it started are gone when this returns.
+        """
+        result = self._converse(self._start(), (stage, payload), deadline_s)
+        if self._resident_bytes() > self._memory_bytes / 2:
+            self.kill()  # what it kept must not be counted against the next document
+        return result
+
+    def _converse(self, connection: Connection, job: Job, deadline_s: float) -> Any:
+        watch = _Watch(job[0], time.monotonic() + deadline_s)
+        try:
+            connection.send((*job, deadline_s))
+            while True:
+                if wait([connection], timeout=_TICK_S):
+                    match connection.recv():
+                        case ("at", stage, page):
+                            watch.stage, watch.page = stage, page
+                        case ("done", result):
+                            return result
+                        case ("failed", failure):
+                            raise StageFailed(failure)
+                self._check(watch, deadline_s)
+        except (EOFError, ConnectionError):
+            raise StageFailed(self._death(watch)) from None
+
+    def _check(self, watch: "_Watch", deadline_s: float) -> None:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            raise EOFError
+        if time.monotonic() > watch.deadline:
+            self.kill()
+            raise StageFailed(watch.failure("deadline", f"not done after {deadline_s:g} s"))
+        if self._resident_bytes() > self._memory_bytes:
+            self.kill()
+            raise StageFailed(watch.failure("memory limit", self._memory_words()))
+
+    def _resident_bytes(self) -> int:
+        assert self._process is not None
+        try:
+            return int(psutil.Process(self._process.pid).memory_info().rss)
+        except psutil.NoSuchProcess:
+            return 0
+
+    def _memory_words(self) -> str:
+        return f"needed more than {self._memory_bytes / 2**20:g} MiB"
+
+    def _death(self, watch: "_Watch") -> Failure:
+        """Why the child ended by itself."""
+        assert self._process is not None
+        code = self._process.wait()
+        self._stderr.seek(0)
+        lines = self._stderr.read().decode("utf-8", "replace").strip().splitlines()
+        self.kill()
+        words = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        if any(
+            "MemoryError" in line or "bad_alloc" in line or "out of memory" in line.lower() for line in lines
+        ):
+            return watch.failure("memory limit", self._memory_words())
+        return watch.failure("crashed", f"the process of the {watch.stage} stage ended with {words}")
+
+    def _start(self) -> Connection:
+        if self._connection is not None and self._process is not None and self._process.poll() is None:
+            return self._connection
+        self.kill()
+        ours, theirs = Pipe()
+        lifeline_read, self._lifeline = os.pipe()
+        self._stderr.truncate(0)
+        self._stderr.seek(0)
+        with theirs:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-P", "-m", "tasks.worker"),
+                    *(str(theirs.fileno()), str(lifeline_read), str(self._memory_bytes)),
+                ],
+                env=os.environ
+                | {
+                    WORKER_VARIABLE: self._tag,
+                    "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOMS), os.environ.get("PYTHONPATH")])),
+                    "TOKENIZERS_PARALLELISM": "false",
+                },
+                pass_fds=(theirs.fileno(), lifeline_read),
+                stdin=subprocess.DEVNULL,
+                stdout=self._stderr,
+                stderr=self._stderr,
+                start_new_session=True,
+            )
+        os.close(lifeline_read)
+        self._connection = ours
+        if self._first is not None:
+            self._converse(ours, self._first, _START_S)
+        return ours
+
+    def kill(self) -> None:
+        """Ends the child, its process group, and whatever else it started, also outside of its group."""
+        if self._process is None:
+            return
+        _kill_group(self._process.pid)
+        self._process.wait()
+        _kill_tagged(self._tag)
+        self._release()
+
+    def _release(self) -> None:
+        self._process = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+
+class _Watch:
+    """Where a stage is, as far as its child told."""
+
+    def __init__(self, stage: str, deadline: float) -> None:
+        self.stage = stage
+        self.page: int | None = None
+        self.deadline = deadline
+
+    def failure(self, kind: str, reason: str) -> Failure:
+        return Failure(self.stage, kind, reason, self.page, transient=True)
+
+
+def _kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _kill_tagged(tag: str) -> None:
+    """Kills every process whose environment carries the tag until none is left."""
+    while found := list(tagged_processes(tag)):
+        for process in found:
+            try:
+                process.kill()
+                process.wait(5)
+            except psutil.NoSuchProcess:
+                continue
+
+
+def tagged_processes(tag: str) -> Iterator[psutil.Process]:
+    """Living processes whose worker tag begins with `tag`."""
+    for process in psutil.process_iter():
+        try:
+            value = process.environ().get(WORKER_VARIABLE, "")
+            if value.startswith(tag) and process.status() != psutil.STATUS_ZOMBIE:
+                yield process
+        except psutil.Error:  # gone, or of another user
+            continue
+
+
+class Pool:
+    """A fixed number of workers; `run` waits for a free one."""
+
+    def __init__(self, size: int, memory_bytes: int, family: str, first: Job | None = None) -> None:
+        self._workers = [Worker(memory_bytes, family, first) for _ in range(size)]
+        self._free: queue.LifoQueue[Worker] = queue.LifoQueue()
+        for worker in self._workers:
+            self._free.put(worker)
+
+    def run(self, stage: str, payload: object, deadline_s: float) -> Any:
+        """As `Worker.run`; the deadline counts from when a worker took the job."""
+        worker = self._free.get()
+        try:
+            return worker.run(stage, payload, deadline_s)
+        finally:
+            self._free.put(worker)
+
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.kill()
+
+
+@contextmanager
+def pool(size: int, memory_bytes: int, family: str, first: Job | None = None) -> Iterator[Pool]:
+    """A pool for the block; no process of it outlives the block."""
+    workers = Pool(size, memory_bytes, family, first)
+    try:
+        yield workers
+    finally:
+        workers.close()
+
+
+def end_leftovers(family: str) -> None:
+    """Ends the children that a killed run of this family left behind."""
+    _kill_tagged(f"{family}:")

@@ -1,7 +1,7 @@
 """Rows of a sheet to blocks: titles above a table, tables with their header, notes between them.
 
-A table begins at the first row and wherever, after an empty row, a row looks like a header: several cells,
-none of them a number. Empty rows and columns are skipped; each row stands on its own range of cells.
+A table begins at the first row and wherever, after an empty row, a row looks like a header: several words over
+numbers or over other columns. Empty rows and columns are skipped; each row stands on its own range of cells.
 """
 
 import re
@@ -49,7 +49,7 @@ def _parts(rows: Sequence[SheetRow]) -> Iterator[_Part]:
     for group in _groups(rows):
         body = list(group)
         titles = _take_titles(body)
-        if table.rows and (titles or not body or _is_header(body[0])):
+        if table.rows and (titles or not body or _begins_table(table.rows[0], body)):
             yield table
             table = _Table()
         yield from titles
@@ -78,8 +78,16 @@ def _take_titles(group: list[SheetRow]) -> list[SheetRow]:
     return titles
 
 
-def _is_header(row: SheetRow) -> bool:
-    return len(row.cells) > 1 and not any(is_number(text) for text in row.cells.values())
+def _begins_table(header: SheetRow, group: Sequence[SheetRow]) -> bool:
+    """Whether `group` has a header of its own: words over numbers, or words over other columns."""
+    first, *others = group
+    if not others or len(first.cells) < 2 or _has_number(first):
+        return False
+    return first.cells.keys() != header.cells.keys() or any(map(_has_number, others))
+
+
+def _has_number(row: SheetRow) -> bool:
+    return any(is_number(text) for text in row.cells.values())
 
 
 def is_number(text: str) -> bool:

@@ -123,3 +123,8 @@ def test_every_cell_is_in_the_text_of_its_row(tmp_path: Path, rows: list[list[st
         for cell in row:
             if cell.strip():
                 assert " ".join(cell.split()).replace("|", "\\|") in "".join(texts)
+
+
+def test_an_empty_row_between_rows_of_words_does_not_make_one_of_them_a_header(tmp_path: Path) -> None:
+    extraction = read(tmp_path, "name,town\nAnn,Oslo\n\nBo,Lund\nCy,Riga\n")
+    assert [block.repeat for block in extraction.blocks] == ["| name | town |"]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 MIN_GUTTER = 0.6  # of the usual word height: a narrower white strip is a space between words
 MIN_GUTTER_LINES = 2.4  # height of a gutter, in usual word heights
 MIN_COLUMN = 5.0  # usual line width on each side, in word heights: narrower are labels or cells
-NARROW_COLUMN = 14.0  # up to this width a side must be filled like running text
+WIDE_COLUMN = 14.0  # from this usual width on, lines are running text even where they are ragged
 GRID = 1 / 8  # side of a cell, in usual word heights
 MAX_CELLS = 4_000_000
 SAME_LINE = 0.5  # overlap of two words of one line, as part of the lower one's height
@@ -200,15 +200,21 @@ def _trim(
 def _runs_on(lines: list[list[WordBox]], unit: float) -> bool:
     """Whether the lines look like running text rather than labels, numbers or the cells of a table."""
     x0, x1 = min(line_x0(line) for line in lines), max(line_x1(line) for line in lines)
-    widths = [line_x1(line) - line_x0(line) for line in lines]
-    usual = median(widths)
+    usual = median(line_x1(line) - line_x0(line) for line in lines)
     if usual < MIN_COLUMN * unit:
         return False
-    letters = sum(1 for line in lines for word in line for c in word.text if c.isalpha())
-    total = sum(len(word.text) for line in lines for word in line)
-    if letters < 0.5 * total:
+    texts = ["".join(word.text for word in line) for line in lines]
+    letters = sum(1 for text in texts for c in text if c.isalpha())
+    if letters < 0.5 * sum(map(len, texts)):
         return False
-    return usual >= NARROW_COLUMN * unit or usual >= 0.55 * (x1 - x0)
+    # Lines of a paragraph begin in the middle of a sentence; cells of a table rarely do.
+    if sum(1 for text in texts[1:] if text[:1].islower()) >= 0.3 * len(lines):
+        return True
+    filled = usual / max(x1 - x0, 1e-3)
+    if usual >= WIDE_COLUMN * unit:
+        return filled >= 0.55
+    spaced = median(map(len, lines)) >= 3 or not any(map(str.isascii, texts))
+    return spaced and filled >= 0.8
 
 
 def line_x0(line: Sequence[WordBox]) -> float:

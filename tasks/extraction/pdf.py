@@ -1,0 +1,107 @@
+"""Reads PDF: pdfium page by page, OCR where a page has no usable text, one canonical text at the end.
+
+open (limits, password, repair) → each page: words, tables, order → running lines out → headings → text
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pypdfium2 as pdfium
+
+from schemas.errors import Unreadable
+from schemas.records import DocumentWarning, Extraction
+from schemas.settings import Settings
+from tasks.extraction.interface import Progress
+from tasks.extraction.pdf_assembly import Assembly
+from tasks.extraction.pdf_notes import attachment_warnings, metadata_title, outline
+from tasks.extraction.pdf_open import open_pdf
+from tasks.extraction.pdf_page import PageContent, read
+from tasks.extraction.pdf_structure import find_headings, without_running_lines
+
+MEDIA_TYPE = "application/pdf"
+EXTRACTOR = "pdf"
+EXTRACTOR_VERSION = f"1 pdfium-{pdfium.PDFIUM_INFO.build}"
+SHOWN_RUNNING = 5  # texts of running lines that the warning quotes
+SHOWN_PAGES = 20  # warnings of one kind that are kept with their page; the rest is counted
+
+
+def extract_pdf(path: Path, settings: Settings, progress: Progress) -> Extraction:
+    """The document. Raises LimitExceeded, Encrypted, Unreadable (damaged, garbled, no text), OcrUnavailable."""
+    opened = open_pdf(path, settings.limits)
+    pdf = opened.pdf
+    try:
+        if pdf.get_formtype():
+            pdf.init_forms()
+        entries, title = outline(pdf), metadata_title(pdf)
+        warnings = [*opened.warnings, *attachment_warnings(pdf)]
+        pages = list(_pages(pdf, settings, progress))
+    finally:
+        pdf.close()
+    pages, running = without_running_lines(pages)
+    headings = find_headings(pages, entries)
+    assembly = Assembly()
+    for index, page in enumerate(pages):
+        assembly.add_page(page, index, headings)
+    text = assembly.text
+    warnings += _condensed(assembly.warnings) + _told(running)
+    if not any(character.isalnum() for character in text):
+        raise Unreadable(_nothing(len(pages), warnings))
+    return Extraction(
+        text=text,
+        title=title or headings.largest,
+        media_type=MEDIA_TYPE,
+        extractor=EXTRACTOR,
+        extractor_version=EXTRACTOR_VERSION,
+        blocks=tuple(assembly.blocks),
+        places=tuple(assembly.places),
+        pages=tuple(assembly.pages),
+        words=tuple(assembly.words),
+        warnings=tuple(warnings),
+    )
+
+
+def _pages(pdf: pdfium.PdfDocument, settings: Settings, progress: Progress) -> Iterator[PageContent]:
+    """The contents of all pages, one page open at a time."""
+    for index in range(len(pdf)):
+        number = index + 1
+        progress(number)
+        try:
+            page = pdf[index]
+        except pdfium.PdfiumError as error:
+            warning = DocumentWarning("page-unreadable", f"the page can't be opened ({error})", number)
+            yield PageContent(number, 0.0, 0.0, (), warnings=(warning,))
+            continue
+        try:
+            yield read(page, number, settings)
+        finally:
+            page.close()
+
+
+def _condensed(warnings: Sequence[DocumentWarning]) -> list[DocumentWarning]:
+    """The warnings; of a kind that most pages have, the first and one that counts the others."""
+    kept: list[DocumentWarning] = []
+    counts: dict[str, int] = {}
+    for warning in warnings:
+        counts[warning.code] = counts.get(warning.code, 0) + 1
+        if counts[warning.code] <= SHOWN_PAGES:
+            kept.append(warning)
+    for code, count in counts.items():
+        if count > SHOWN_PAGES:
+            kept.append(DocumentWarning(code, f"and {count - SHOWN_PAGES} more pages with this warning"))
+    return kept
+
+
+def _told(running: Sequence[str]) -> list[DocumentWarning]:
+    if not running:
+        return []
+    shown = ", ".join(repr(text[:60]) for text in running[:SHOWN_RUNNING])
+    rest = f" and {len(running) - SHOWN_RUNNING} more" if len(running) > SHOWN_RUNNING else ""
+    return [DocumentWarning("running-lines", f"headers and footers that return were left out: {shown}{rest}")]
+
+
+def _nothing(pages: int, warnings: Sequence[DocumentWarning]) -> str:
+    told = "; ".join(dict.fromkeys(warning.message for warning in warnings))[:400]
+    return (
+        f"no text: {pages} page{'s hold' if pages != 1 else ' holds'} nothing that can be read, by OCR either"
+        f"{f' ({told})' if told else ''}"
+    )

@@ -1,0 +1,146 @@
+"""Page images of a PDF: what can be seen on them, and what OCR reads."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pypdfium2 as pdfium
+from numpy.typing import NDArray
+from PIL import Image
+
+from schemas.errors import LimitExceeded
+from schemas.records import DocumentWarning
+from schemas.settings import Settings
+from tasks.extraction.layout import WordBox
+from tasks.extraction.ocr import read_page
+from tasks.extraction.pdf_shapes import Picture
+from tasks.extraction.pdf_words import Frame, PdfWord
+
+POINTS_PER_INCH = 72.0
+MIN_DPI = 70  # below it no text can be read
+GLANCE_PIXELS = 400_000  # of the small image that is only looked at
+INK = 0.0004  # share of a page that differs from its paper: a short line of small type
+MUCH_INK = 0.01
+CONTRAST = 40  # grey levels, of 255
+DECODED_RATIO = 4  # an image may have this many times the pixel limit: pdfium scales it down as it reads it
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What OCR read from a page: words in points on the page as it stands upright."""
+
+    words: tuple[WordBox, ...]
+    width: float  # points
+    height: float
+    turned: bool  # whether the page had to be turned or levelled, so that boxes differ from the text layer's
+    confidence: float | None
+    warnings: tuple[DocumentWarning, ...]
+
+
+def render(page: pdfium.PdfPage, frame: Frame, scale: float) -> Image.Image:
+    """The page in grey as `frame` has it; `scale` is pixels a point."""
+    rotation = (frame.rotation - page.get_rotation()) % 360
+    bitmap = page.render(scale=scale, rotation=rotation, grayscale=True, may_draw_forms=False)
+    try:
+        image: Image.Image = bitmap.to_pil().copy()
+        return image
+    finally:
+        bitmap.close()
+
+
+def glance(page: pdfium.PdfPage, frame: Frame) -> tuple[Image.Image, float]:
+    """(small grey image, its pixels a point): at most 72 dpi."""
+    area = max(frame.width * frame.height, 1.0)
+    scale = min(1.0, math.sqrt(GLANCE_PIXELS / area))
+    return render(page, frame, scale), scale
+
+
+def _pixels(image: Image.Image) -> NDArray[np.int16]:
+    return np.asarray(image.convert("L"), dtype=np.int16)
+
+
+def ink_share(image: Image.Image) -> float:
+    """The share of pixels that differ from the paper, 0 to 1."""
+    pixels = _pixels(image)
+    if pixels.size == 0:
+        return 0.0
+    return float((np.abs(pixels - np.int16(np.median(pixels))) > CONTRAST).mean())
+
+
+def can_be_seen(image: Image.Image, scale: float, word: WordBox) -> bool:
+    """Whether anything stands out within the word's box."""
+    pixels = _pixels(image)
+    rows = slice(max(0, int(word.top * scale)), max(0, math.ceil(word.bottom * scale)))
+    columns = slice(max(0, int(word.x0 * scale)), max(0, math.ceil(word.x1 * scale)))
+    part = pixels[rows, columns]
+    return bool(part.size) and int(part.max()) - int(part.min()) > CONTRAST
+
+
+def looks_written(image: Image.Image, scale: float, picture: Picture) -> bool:
+    """Whether a picture looks like writing on paper: much paper of one shade, some ink, little between."""
+    box = (
+        max(0, int(picture.x0 * scale)),
+        max(0, int(picture.top * scale)),
+        min(image.width, math.ceil(picture.x1 * scale)),
+        min(image.height, math.ceil(picture.bottom * scale)),
+    )
+    if box[2] - box[0] < 8 or box[3] - box[1] < 8:
+        return False
+    pixels = _pixels(image.crop(box))
+    paper = np.percentile(pixels, 75)
+    near = float((np.abs(pixels - paper) <= 24).mean())
+    ink = float((pixels < paper - CONTRAST).mean())
+    return near > 0.55 and 0.005 < ink < 0.4
+
+
+def check_pictures(pictures: Sequence[Picture], settings: Settings, page: int) -> None:
+    """Raises LimitExceeded for an image that would not fit into memory when it is decoded."""
+    limit = settings.limits.pixels * DECODED_RATIO
+    for picture in pictures:
+        if picture.pixels > limit:
+            raise LimitExceeded(
+                f"page {page} holds an image of {picture.pixels:,} pixels, over the limit of {limit:,} "
+                f"({DECODED_RATIO} × limits.pixels); raise limits.pixels or scale the image down",
+                page,
+            )
+
+
+def scan(page: pdfium.PdfPage, frame: Frame, number: int, settings: Settings) -> Scanned:
+    """What OCR reads from the whole page, rendered at `settings.ocr.dpi` or as near as the pixel limit lets."""
+    inches = max(frame.width * frame.height, 1.0) / POINTS_PER_INCH**2
+    dpi = min(float(settings.ocr.dpi), math.sqrt(settings.limits.pixels / inches))
+    # Rounding up to whole pixels must not pass the limit.
+    dpi *= 0.999 if dpi < settings.ocr.dpi else 1.0
+    if dpi < MIN_DPI:
+        raise LimitExceeded(
+            f"page {number} is {frame.width / POINTS_PER_INCH:.0f} × {frame.height / POINTS_PER_INCH:.0f} "
+            f"inches: OCR at {MIN_DPI} dpi would take more than limits.pixels ({settings.limits.pixels:,}); "
+            "raise it or split the page",
+            number,
+        )
+    scale = dpi / POINTS_PER_INCH
+    result = read_page(render(page, frame, scale), settings)
+    words = tuple(
+        WordBox(w.text, w.x0 / scale, w.top / scale, w.x1 / scale, w.bottom / scale, w.confidence)
+        for w in result.words
+    )
+    warnings = [DocumentWarning(w.code, w.message, number) for w in result.warnings]
+    if dpi < 0.75 * settings.ocr.dpi:
+        warnings.append(
+            DocumentWarning("low-resolution", f"read at {dpi:.0f} dpi to stay within limits.pixels", number)
+        )
+    sideways = result.rotation % 180 == 90
+    size = (frame.height, frame.width) if sideways else (frame.width, frame.height)
+    turned = bool(result.rotation) or abs(result.skew) >= 0.2
+    return Scanned(words, *size, turned, result.confidence, tuple(warnings))
+
+
+def besides(scanned: Sequence[WordBox], words: Sequence[PdfWord]) -> list[WordBox]:
+    """The words of OCR that the text layer does not have: those that no word of the layer covers."""
+    kept = []
+    for seen in scanned:
+        x, y = (seen.x0 + seen.x1) / 2, (seen.top + seen.bottom) / 2
+        if not any(w.x0 <= x <= w.x1 and w.top <= y <= w.bottom for w in words):
+            kept.append(seen)
+    return kept

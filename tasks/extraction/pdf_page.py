@@ -1,0 +1,321 @@
+"""One page of a PDF as pieces of text and tables in reading order.
+
+text layer → hidden text out → enough to read? else OCR → ruled tables → gutters → unruled tables → paragraphs
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pypdfium2 as pdfium
+
+from schemas.errors import Unreadable
+from schemas.records import DocumentWarning
+from schemas.settings import Settings
+from tasks.extraction.layout import (
+    WordBox,
+    blocks_of,
+    line_bottom,
+    line_top,
+    line_x0,
+    line_x1,
+    lines_of,
+    regions,
+)
+from tasks.extraction.ocr import OcrUnavailable
+from tasks.extraction.pdf_notes import page_notes
+from tasks.extraction.pdf_ocr import (
+    INK,
+    MUCH_INK,
+    Scanned,
+    besides,
+    can_be_seen,
+    check_pictures,
+    glance,
+    ink_share,
+    looks_written,
+    scan,
+)
+from tasks.extraction.pdf_shapes import Picture, Shapes, read_shapes
+from tasks.extraction.pdf_text import HYPHENS, Text, hyphenated, join, line_text
+from tasks.extraction.pdf_words import Group, Layer, PdfWord, read_layer
+from tasks.extraction.tables import Rule, Table, ruled_tables, unruled_tables
+
+GARBLED = 0.05  # share of characters without a meaning from which the whole page goes to OCR
+LARGE_PICTURE = 0.08  # of the page; smaller ones hold no text worth a reading
+SHOWN = 60  # characters of a text that a warning quotes
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a page; `size` and places in points."""
+
+    text: Text
+    top: float
+    bottom: float
+    size: float
+    bold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A paragraph, or a table with its rows of cells, or what stands beside the text (notes, fields)."""
+
+    kind: Literal["text", "table", "note"]
+    lines: tuple[Line, ...] = ()
+    rows: tuple[tuple[Text, ...], ...] = ()
+    x0: float = 0.0
+    x1: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    number: int
+    width: float
+    height: float
+    pieces: tuple[Piece, ...]
+    ocr: bool = False
+    confidence: float | None = None
+    kept: frozenset[str] = frozenset()  # words that are written with a hyphen
+    warnings: tuple[DocumentWarning, ...] = ()
+    frame_height: float = 0.0  # of the page as its text stands upright
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """What is known of a page while it is read."""
+
+    number: int
+    page: pdfium.PdfPage
+    settings: Settings
+    layer: Layer
+    shapes: Shapes
+    warnings: list[DocumentWarning] = field(default_factory=list)
+
+    def warn(self, code: str, message: str) -> None:
+        self.warnings.append(DocumentWarning(code, message, self.number))
+
+
+def read(page: pdfium.PdfPage, number: int, settings: Settings) -> PageContent:
+    """The page's content. Raises LimitExceeded (pixels), Unreadable (garbled and OCR fails), OcrUnavailable."""
+    layer = read_layer(page)
+    sheet = _Sheet(number, page, settings, layer, read_shapes(page, layer.main.frame))
+    if not sheet.shapes.complete:
+        sheet.warn("many-objects", "too many drawn objects: ruled tables of this page were not looked for")
+    groups = _visible(sheet)
+    scanned = _scanned(sheet, groups)
+    frame = layer.main.frame
+    words: list[WordBox] = list(groups[0].words)
+    rules: Sequence[Rule] = sheet.shapes.rules
+    pieces: list[Piece] = []
+    size = (frame.width, frame.height)
+    if scanned is not None and not words:
+        words, size = list(scanned.words), (scanned.width, scanned.height)
+        rules = () if scanned.turned else rules
+    elif scanned is not None and not scanned.turned:
+        words += besides(scanned.words, groups[0].words)
+    pieces += _pieces(words, rules, size)
+    if scanned is not None and scanned.turned and groups[0].words:
+        pieces += _pieces(scanned.words, (), (scanned.width, scanned.height))
+    for group in groups[1:]:
+        pieces += _pieces(group.words, (), (group.frame.width, group.frame.height))
+    pieces += [_note(text) for text in page_notes(page)]
+    shown = frame.turned(page.get_rotation())
+    return PageContent(
+        number=number,
+        width=shown.width,
+        height=shown.height,
+        pieces=tuple(pieces),
+        ocr=scanned is not None,
+        confidence=scanned.confidence if scanned else None,
+        kept=hyphenated(words),
+        warnings=tuple(sheet.warnings),
+        frame_height=size[1],
+    )
+
+
+def _note(text: str) -> Piece:
+    return Piece("note", (Line(Text(text), 0.0, 0.0, 0.0, False),))
+
+
+def _visible(sheet: _Sheet) -> list[Group]:
+    """The groups of words without those that nobody sees, unless the settings ask for them."""
+    groups = [sheet.layer.main, *sheet.layer.aside]
+    if not any(word.hidden for group in groups for word in group.words):
+        return groups
+    kept, hidden = [], []
+    for group in groups:
+        seen = _seen(sheet.page, group)
+        hidden += [word for word in group.words if word not in seen]
+        kept.append(Group(group.frame, tuple(word for word in group.words if word in seen)))
+    if not hidden:
+        return groups
+    reasons = ", ".join(sorted({word.hidden for word in hidden}))
+    quoted = " ".join(word.text for word in hidden)[:SHOWN]
+    include = sheet.settings.include_hidden_text
+    sheet.warn(
+        "hidden-text",
+        f"{len(hidden)} words that can't be seen ({reasons}) were {'kept' if include else 'left out'}: {quoted!r}",
+    )
+    return groups if include else kept
+
+
+def _seen(page: pdfium.PdfPage, group: Group) -> set[PdfWord]:
+    """The words of a group that can be seen; white ones are looked up in the page's image."""
+    seen = {word for word in group.words if not word.hidden}
+    white = [word for word in group.words if word.hidden == "white"]
+    if white:
+        image, scale = glance(page, group.frame)
+        seen.update(word for word in white if can_be_seen(image, scale, word))
+    return seen
+
+
+def _scanned(sheet: _Sheet, groups: list[Group]) -> Scanned | None:
+    """What OCR reads, where the text layer does not do. Garbled words are taken out of `groups[0]`."""
+    words = [word for group in groups for word in group.words]
+    characters = sum(len(word.text) for word in words)
+    unmapped = sum(word.unmapped for word in words)
+    if unmapped > GARBLED * characters or "(cid:" in "".join(word.text for word in words[:400]):
+        return _instead_of_garbled(sheet, groups)
+    if characters == 0:
+        return _of_empty(sheet)
+    pictures = _written_pictures(sheet, words)
+    if not pictures and not unmapped:
+        return None
+    try:
+        result = _scan(sheet)
+    except OcrUnavailable as error:
+        sheet.warn("picture-unread", f"a picture that may hold text was not read: {error}")
+        return None
+    if unmapped:
+        whole = tuple(word for word in groups[0].words if not word.unmapped)
+        groups[0] = Group(groups[0].frame, whole)
+    return result if result.words else None
+
+
+def _scan(sheet: _Sheet) -> Scanned:
+    check_pictures(sheet.shapes.pictures, sheet.settings, sheet.number)
+    result = scan(sheet.page, sheet.layer.main.frame, sheet.number, sheet.settings)
+    sheet.warnings += result.warnings
+    return result
+
+
+def _instead_of_garbled(sheet: _Sheet, groups: list[Group]) -> Scanned:
+    result = _scan(sheet)
+    if not result.words:
+        raise Unreadable(
+            f"the text of page {sheet.number} is garbled (its fonts do not say what their signs mean) and OCR "
+            "read nothing; export the document again with embedded fonts",
+            sheet.number,
+        )
+    sheet.warn("garbled", "its fonts do not say what their signs mean; read by OCR instead")
+    groups[:] = [Group(group.frame, ()) for group in groups]
+    return result
+
+
+def _of_empty(sheet: _Sheet) -> Scanned | None:
+    """What OCR reads from a page without a text layer; None for an empty page."""
+    check_pictures(sheet.shapes.pictures, sheet.settings, sheet.number)
+    image, _ = glance(sheet.page, sheet.layer.main.frame)
+    ink = ink_share(image)
+    if ink < INK:
+        return None
+    result = _scan(sheet)
+    if not result.words and ink > MUCH_INK:
+        sheet.warn("unread", f"{ink:.0%} of this page is ink, of which nothing could be read")
+    return result if result.words else None
+
+
+def _written_pictures(sheet: _Sheet, words: Sequence[PdfWord]) -> list[Picture]:
+    """Large pictures without words of the text layer on them that look like writing."""
+    frame = sheet.layer.main.frame
+    large = []
+    for picture in sheet.shapes.pictures:
+        area = (picture.x1 - picture.x0) * (picture.bottom - picture.top)
+        covered = sum(
+            (w.x1 - w.x0) * (w.bottom - w.top)
+            for w in words
+            if picture.x0 <= (w.x0 + w.x1) / 2 <= picture.x1
+            and picture.top <= (w.top + w.bottom) / 2 <= picture.bottom
+        )
+        if area > LARGE_PICTURE * frame.width * frame.height and covered < 0.05 * area:
+            large.append(picture)
+    if not large:
+        return []
+    check_pictures(large, sheet.settings, sheet.number)
+    image, scale = glance(sheet.page, frame)
+    return [picture for picture in large if looks_written(image, scale, picture)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark(WordBox):
+    """Stands for a ruled table while the reading order is found."""
+
+    table: int = 0
+
+
+def _pieces(words: Sequence[WordBox], rules: Sequence[Rule], size: tuple[float, float]) -> list[Piece]:
+    tables = ruled_tables(words, rules) if rules else []
+    inside = {id(w) for t in tables for row in t.rows for cell in row for line in cell for w in line}
+    free = [word for word in words if id(word) not in inside]
+    marks = [_Mark("", t.x0, t.top, t.x1, t.bottom, None, i) for i, t in enumerate(tables)]
+    pieces: list[Piece] = []
+    for region in regions([*free, *marks], *size):
+        placed = [mark for mark in region if isinstance(mark, _Mark)]
+        lines = lines_of([word for word in region if not isinstance(word, _Mark)])
+        for mark in sorted(placed, key=lambda m: (m.top, m.x0)):
+            above = [line for line in lines if (line_top(line) + line_bottom(line)) / 2 < mark.top]
+            pieces += _flow(above)
+            pieces.append(_table_piece(tables[mark.table]))
+            lines = lines[len(above) :]
+        pieces += _flow(lines)
+    return pieces
+
+
+def _flow(lines: Sequence[list[WordBox]]) -> list[Piece]:
+    """Paragraphs and unruled tables of lines that are read from top to bottom."""
+    pieces: list[Piece] = []
+    done = 0
+    for start, end, table in unruled_tables(lines):
+        pieces += _paragraphs(lines[done:start])
+        pieces.append(_table_piece(table))
+        done = end
+    return pieces + _paragraphs(lines[done:])
+
+
+def _paragraphs(lines: Sequence[list[WordBox]]) -> list[Piece]:
+    pieces: list[Piece] = []
+    for block in blocks_of(lines):
+        for part in _by_weight([_line(line) for line in block]):
+            pieces.append(
+                Piece("text", tuple(part), x0=min(map(line_x0, block)), x1=max(map(line_x1, block)))
+            )
+    return pieces
+
+
+def _by_weight(lines: list[Line]) -> list[list[Line]]:
+    """A block parted where bold lines end or begin: a heading that stands close to its paragraph."""
+    parts = [[lines[0]]]
+    for line in lines[1:]:
+        before = parts[-1][-1]
+        if line.bold == before.bold or before.text.text[-1:] in HYPHENS:
+            parts[-1].append(line)
+        else:
+            parts.append([line])
+    return parts
+
+
+def _line(words: Sequence[WordBox]) -> Line:
+    lettered = [word for word in words if isinstance(word, PdfWord)]
+    heights = sorted(word.bottom - word.top for word in words)
+    sizes = sorted(word.size for word in lettered) or heights
+    bold = bool(lettered) and all(w.bold or not any(map(str.isalnum, w.text)) for w in lettered)
+    return Line(line_text(words), line_top(words), line_bottom(words), sizes[len(sizes) // 2], bold)
+
+
+def _table_piece(table: Table[WordBox]) -> Piece:
+    rows = tuple(
+        tuple(join([line_text(line) for line in cell]) if cell else Text() for cell in row)
+        for row in table.rows
+    )
+    return Piece("table", (), rows, table.x0, table.x1)

@@ -1,0 +1,288 @@
+"""The words of a PDF page, from pdfium's characters.
+
+Coordinates are those of the page as shown, upper left origin, turned so that most of its text is upright.
+Reads pdfium's raw interface, since a helper object per character would cost more than the reading.
+"""
+
+import ctypes
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pypdfium2 as pdfium
+from pypdfium2 import raw
+
+from tasks.extraction.layout import WordBox
+from tasks.extraction.pdf_text import clean
+
+SPACE = 0.28  # of the type size: a wider gap parts two words even where the file has no space
+TINY = 2.0  # points; smaller type can't be read by people
+NEAR_WHITE = 0xF0  # of each colour channel
+INVISIBLE_MODES = (raw.FPDF_TEXTRENDERMODE_INVISIBLE, raw.FPDF_TEXTRENDERMODE_CLIP)
+BOLD_WEIGHT = 600
+
+
+@dataclass(frozen=True, slots=True)
+class PdfWord(WordBox):
+    """A word of the page's text layer."""
+
+    size: float = 0.0  # points
+    bold: bool = False
+    mono: bool = False
+    hidden: str = ""  # why it can't be seen: "invisible", "tiny", "outside", or "white" (to be looked at)
+    unmapped: int = 0  # characters without a known meaning
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """From PDF user space to the page as shown: `rotation` clockwise of the box (x0, y0, x1, y1)."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    rotation: int = 0
+
+    @property
+    def width(self) -> float:
+        return self.x1 - self.x0 if self.rotation % 180 == 0 else self.y1 - self.y0
+
+    @property
+    def height(self) -> float:
+        return self.y1 - self.y0 if self.rotation % 180 == 0 else self.x1 - self.x0
+
+    def turned(self, rotation: int) -> "Frame":
+        return Frame(self.x0, self.y0, self.x1, self.y1, rotation % 360)
+
+    def box(self, left: float, bottom: float, right: float, top: float) -> tuple[float, float, float, float]:
+        """(x0, top, x1, bottom) as shown."""
+        match self.rotation:
+            case 90:
+                return bottom - self.y0, left - self.x0, top - self.y0, right - self.x0
+            case 180:
+                return self.x1 - right, bottom - self.y0, self.x1 - left, top - self.y0
+            case 270:
+                return self.y1 - top, self.x1 - right, self.y1 - bottom, self.x1 - left
+            case _:
+                return left - self.x0, self.y1 - top, right - self.x0, self.y1 - bottom
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Words of one direction; upright in `frame`."""
+
+    frame: Frame
+    words: tuple[PdfWord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The text layer of one page: most of its words, and those that are turned otherwise."""
+
+    main: Group
+    aside: tuple[Group, ...] = ()
+
+    @property
+    def words(self) -> list[PdfWord]:
+        return [word for group in (self.main, *self.aside) for word in group.words]
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    size: float  # points
+    bold: bool
+    mono: bool
+    hidden: str
+    turn: int  # degrees counter-clockwise of the baseline in user space, to the nearest quarter
+    oblique: bool
+
+
+@dataclass(slots=True)
+class _Building:
+    """A word as it grows, in user space."""
+
+    style: _Style
+    characters: list[str] = field(default_factory=list)
+    box: list[float] = field(default_factory=list)  # left, bottom, right, top
+    last: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    unmapped: int = 0
+
+
+def page_frame(page: pdfium.PdfPage) -> Frame:
+    x0, y0, x1, y1 = page.get_bbox()
+    return Frame(x0, y0, x1, y1, page.get_rotation() % 360)
+
+
+def read_layer(page: pdfium.PdfPage) -> Layer:
+    """The page's text layer; empty when it has none."""
+    frame = page_frame(page)
+    text_page = page.get_textpage()
+    try:
+        building = list(_building(text_page.raw))
+    finally:
+        text_page.close()
+    turns: Counter[int] = Counter()
+    groups: dict[tuple[bool, int], list[PdfWord]] = {}
+    for word in building:
+        turn, oblique = word.style.turn, word.style.oblique
+        if not oblique:
+            turns[turn] += len(word.characters)
+        groups.setdefault((oblique, turn), []).append(_finish(word, frame.turned(turn)))
+    main = turns.most_common(1)[0][0] if turns else frame.rotation
+    words = Group(frame.turned(main), tuple(_once(groups.pop((False, main), []))))
+    aside = [Group(frame.turned(turn), tuple(_once(groups[_, turn]))) for _, turn in sorted(groups)]
+    return Layer(words, tuple(aside))
+
+
+def _building(text_page: Any) -> Iterator[_Building]:
+    unicode_of, box_of = raw.FPDFText_GetUnicode, raw.FPDFText_GetLooseCharBox
+    object_of, error_of = raw.FPDFText_GetTextObject, raw.FPDFText_HasUnicodeMapError
+    rectangle = raw.FS_RECTF()
+    reference = ctypes.byref(rectangle)
+    styles: dict[int | None, _Style] = {}
+    word: _Building | None = None
+    for index in range(max(0, raw.FPDFText_CountChars(text_page))):
+        code = unicode_of(text_page, index)
+        if code in (9, 10, 13, 32, 0xA0, 0x3000) or 0x2000 <= code <= 0x200A:
+            if word is not None:
+                yield word
+                word = None
+            continue
+        if not box_of(text_page, index, reference):
+            continue
+        box = (rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+        address = ctypes.cast(object_of(text_page, index), ctypes.c_void_p).value
+        style = styles.get(address)
+        if style is None:
+            style = styles[address] = _style(text_page, index)
+        if word is not None and not _continues(word, style, box, code):
+            yield word
+            word = None
+        if word is None:
+            word = _Building(style, box=list(box))
+        _add(word, code, box, error_of(text_page, index) == 1)
+    if word is not None:
+        yield word
+
+
+def _add(word: _Building, code: int, box: tuple[float, float, float, float], error: bool) -> None:
+    if word.characters and word.characters[-1] == chr(code) and _same_place(word.last, box):
+        return  # drawn twice to look bold
+    lost = code in (0, 0xFFFD) or (error and code > 0x7F) or _is_private(code)
+    word.unmapped += lost
+    word.characters.append("\ufffd" if code == 0 else _character(code))
+    word.last = box
+    edges = word.box
+    edges[0], edges[1] = min(edges[0], box[0]), min(edges[1], box[1])
+    edges[2], edges[3] = max(edges[2], box[2]), max(edges[3], box[3])
+
+
+def _character(code: int) -> str:
+    if code == 0xFFFE:  # pdfium's mark for a hyphen that breaks a word
+        return "-"
+    if 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
+        return "\ufffd"
+    return chr(code)
+
+
+def _is_private(code: int) -> bool:
+    if code in (0xF0B7, 0xF0A7, 0xF0D8, 0xF0FC, 0xF076, 0xF0A8, 0xF06E, 0xF071, 0xF0E0, 0xF0B0, 0xF02D):
+        return False  # bullets, see pdf_text
+    return 0xE000 <= code <= 0xF8FF or code >= 0xF0000
+
+
+def _same_place(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+    near = 0.25 * max(min(a[2] - a[0], a[3] - a[1]), 0.4)
+    return abs(a[0] - b[0]) < near and abs(a[1] - b[1]) < near
+
+
+def _continues(word: _Building, style: _Style, box: tuple[float, float, float, float], code: int) -> bool:
+    """Whether the next character belongs to the word: same direction, same line, no gap."""
+    if style.turn != word.style.turn or style.oblique != word.style.oblique:
+        return False
+    if style.hidden != word.style.hidden:
+        return False
+    along, across = (0, 1) if style.turn % 180 == 0 else (1, 0)
+    last = word.last
+    size = max(min(style.size, word.style.size), 0.1)
+    if style.oblique:
+        return abs(box[0] - last[0]) < 1.5 * size and abs(box[1] - last[1]) < 1.5 * size
+    overlap = min(last[across + 2], box[across + 2]) - max(last[across], box[across])
+    if overlap < 0.25 * min(last[across + 2] - last[across], box[across + 2] - box[across]):
+        return False
+    forward, backward = box[along] - last[along + 2], last[along] - box[along + 2]
+    return max(forward, backward) <= SPACE * size
+
+
+def _style(text_page: Any, index: int) -> _Style:
+    matrix = raw.FS_MATRIX()
+    raw.FPDFText_GetMatrix(text_page, index, matrix)
+    size = raw.FPDFText_GetFontSize(text_page, index) * math.hypot(matrix.c, matrix.d)
+    angle = math.degrees(math.atan2(matrix.b, matrix.a)) % 360
+    turn = round(angle / 90) * 90
+    name, flags = _font_name(text_page, index)
+    weight = raw.FPDFText_GetFontWeight(text_page, index)
+    lower = name.lower()
+    return _Style(
+        size=size,
+        bold="bold" in lower or "black" in lower or "heavy" in lower or weight >= BOLD_WEIGHT,
+        mono=bool(flags & 1) or "mono" in lower or "courier" in lower,
+        hidden=_hidden(text_page, index, size),
+        turn=turn % 360,
+        oblique=abs(angle - turn) > 4,
+    )
+
+
+def _font_name(text_page: Any, index: int) -> tuple[str, int]:
+    buffer, flags = ctypes.create_string_buffer(128), ctypes.c_int(0)
+    length = raw.FPDFText_GetFontInfo(text_page, index, buffer, len(buffer), flags)
+    return (buffer.value.decode("utf-8", "replace") if length else ""), flags.value
+
+
+def _hidden(text_page: Any, index: int, size: float) -> str:
+    text_object = raw.FPDFText_GetTextObject(text_page, index)
+    if not text_object:
+        return ""
+    mode = raw.FPDFTextObj_GetTextRenderMode(text_object)
+    if mode in INVISIBLE_MODES:
+        return "invisible"
+    if 0 < size < TINY:
+        return "tiny"
+    red, green, blue, alpha = (ctypes.c_uint(0) for _ in range(4))
+    if mode == raw.FPDF_TEXTRENDERMODE_STROKE:
+        read = raw.FPDFText_GetStrokeColor(text_page, index, red, green, blue, alpha)
+    else:
+        read = raw.FPDFText_GetFillColor(text_page, index, red, green, blue, alpha)
+    if not read:
+        return ""
+    if alpha.value == 0:
+        return "invisible"
+    return "white" if min(red.value, green.value, blue.value) >= NEAR_WHITE else ""
+
+
+def _finish(word: _Building, frame: Frame) -> PdfWord:
+    x0, top, x1, bottom = frame.box(*word.box)
+    style = word.style
+    hidden = style.hidden
+    if x1 <= 0 or bottom <= 0 or x0 >= frame.width or top >= frame.height:
+        hidden = hidden or "outside"
+    text = clean("".join(word.characters))
+    return PdfWord(text, x0, top, x1, bottom, None, style.size, style.bold, style.mono, hidden, word.unmapped)
+
+
+def _once(words: list[PdfWord]) -> list[PdfWord]:
+    """The words without those that stand a second time in the same place; none that are empty."""
+    seen: dict[str, list[PdfWord]] = {}
+    kept = []
+    for word in words:
+        if not word.text:
+            continue
+        twins = seen.setdefault(word.text, [])
+        near = 0.25 * max(word.bottom - word.top, 0.5)
+        if any(abs(t.x0 - word.x0) < near and abs(t.top - word.top) < near for t in twins):
+            continue
+        twins.append(word)
+        kept.append(word)
+    return kept

@@ -36,6 +36,7 @@ class _Sources(BaseSettings):
     workers: int = _DEFAULTS.workers
     attempts: int = _DEFAULTS.attempts
     include_hidden_text: bool = _DEFAULTS.include_hidden_text
+    extractors: dict[str, str] = {}  # noqa: RUF012  pydantic copies it
 
     @classmethod
     def settings_customise_sources(

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
@@ -37,11 +38,13 @@ class Settings:
     workers: int = 0  # extraction processes; 0 is one per core
     attempts: int = 3  # of a failed document whose file did not change
     include_hidden_text: bool = False
+    extractors: Mapping[str, str] = field(default_factory=dict)
+    """Extractors of your own, before the product's: ".log" to "my.module:extract" (`tasks.extraction.interface`)."""
 
 
 def recipe(settings: Settings) -> str:
     """Digest of what the result of a document depends on: another recipe makes it stale."""
-    return _digest([PIPELINE_VERSION, asdict(settings.ocr), settings.include_hidden_text])
+    return _digest([PIPELINE_VERSION, asdict(settings.ocr), settings.include_hidden_text, dict(settings.extractors)])
 
 
 def limits_digest(settings: Settings) -> str:

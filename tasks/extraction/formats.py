@@ -88,8 +88,10 @@ def extract(path: Path, settings: Settings, progress: Progress) -> Extraction:
     the extractor's offsets contradict its text, and what the extractor raises.
     """
     _check_source(path, settings.limits.source_bytes)
-    key, warnings = _choose(path)
-    extraction = _load(FORMATS[key].extractor)(path, settings, progress)
+    own = settings.extractors.get(path.suffix.lower())
+    key, warnings = ("", ()) if own else _choose(path)
+    address = own or f"tasks.extraction.{FORMATS[key].extractor}"
+    extraction = _load(address)(path, settings, progress)
     check_extraction(extraction)
     return replace(extraction, warnings=(*warnings, *extraction.warnings)) if warnings else extraction
 
@@ -208,7 +210,7 @@ def _readable() -> str:
     )
 
 
-def _load(reference: str) -> Extractor:
+def _load(address: str) -> Extractor:
     """The extractor named "module:function", imported now: a worker loads only the parsers that it needs."""
-    module, function = reference.split(":")
-    return cast(Extractor, getattr(importlib.import_module(f"tasks.extraction.{module}"), function))
+    module, function = address.split(":")
+    return cast(Extractor, getattr(importlib.import_module(module), function))

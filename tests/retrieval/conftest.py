@@ -41,6 +41,7 @@ class SmallIndex:
         """One run in which the source holds exactly `documents`: path to passages. `failing` are paths."""
         with Index.create(self.path, self.space) as index, begin_run(index, "index", "/source") as run:
             files = [source_file(path, passages) for path, passages in sorted(documents.items())]
+            finished = []
             for document_id in register(run, files, POLICY).pending:
                 job = lease(run, document_id, POLICY, 60)
                 assert job is not None
@@ -52,7 +53,9 @@ class SmallIndex:
                     [self._vector(chunk, vectors or {}) for chunk in prepared.chunks], np.float32
                 )
                 matrix = matrix.reshape(-1, self.space.dimension)
-                assert publish(run, [Finished(job, job.path.title(), prepared, matrix)], POLICY)
+                finished.append(Finished(job, job.path.title(), prepared, matrix))
+            for batch in (finished[::2], finished[1::2]):  # two segments of each kind, with interleaved rows
+                assert not batch or publish(run, batch, POLICY)
             finish_run(run)
 
     def _vector(self, chunk: Chunk, vectors: Vectors) -> np.ndarray:

@@ -35,6 +35,7 @@ class TextBuilder:
         self._warnings: list[DocumentWarning] = []
         self._named: dict[tuple[str, str], list[str]] = {}
         self._replaced = 0
+        self._stand_in: tuple[str, int] | None = None
 
     @property
     def empty(self) -> bool:
@@ -48,6 +49,10 @@ class TextBuilder:
                 "heading", f"{'#' * min(max(level, 1), 6)} {words}", level=max(level, 1), title=words
             )
             self._label_last(kind, label)
+
+    def stand_in(self, title: str, level: int) -> None:
+        """A heading that the source does not have; written only if text follows on the same place."""
+        self._stand_in = (title, level)
 
     def paragraph(
         self, text: str, kind: BlockKind = "paragraph", label: str = "", at: PlaceKind = "entry"
@@ -100,6 +105,7 @@ class TextBuilder:
         """All blocks that are appended inside stand on this place."""
         first = len(self._blocks)
         yield
+        self._stand_in = None
         if len(self._blocks) > first:
             self._places.append(Place(kind, self._blocks[first].start, self._blocks[-1].end, label))
 
@@ -132,6 +138,9 @@ class TextBuilder:
         )
 
     def _append(self, kind: BlockKind, text: str, level: int = 0, title: str = "", repeat: str = "") -> None:
+        if self._stand_in:
+            stand_in, self._stand_in = self._stand_in, None
+            self.heading(*stand_in)
         text = self._clean(text).strip("\n")
         text = text.rstrip() if kind == "code" else text.strip()
         if self._parts:

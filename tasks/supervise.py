@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psutil
 
@@ -26,6 +26,7 @@ from schemas.errors import Failure
 WORKER_VARIABLE = "PINCITE_WORKER"
 _ROOMS = Path(__file__).resolve().parent.parent
 _TICK_S = 0.1
+_OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "ut of memory")
 _START_S = 120.0  # importing torch on a loaded machine
 
 Job = tuple[str, object]
@@ -54,7 +55,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._lifeline = -1
-        self._stderr = tempfile.TemporaryFile()
+        self._output: IO[bytes] | None = None
 
     def run(self, stage: str, payload: object, deadline_s: float) -> Any:
         """The result of the stage. Raises `StageFailed` with the reason when there is none.
@@ -107,16 +108,14 @@ class Worker:
 
     def _death(self, watch: "_Watch") -> Failure:
         """Why the child ended by itself."""
-        assert self._process is not None
+        assert self._process is not None and self._output is not None
         code = self._process.wait()
-        self._stderr.seek(0)
-        lines = self._stderr.read().decode("utf-8", "replace").strip().splitlines()
+        self._output.seek(0)
+        said = self._output.read().decode("utf-8", "replace")
         self.kill()
-        words = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        if any(
-            "MemoryError" in line or "bad_alloc" in line or "out of memory" in line.lower() for line in lines
-        ):
+        if any(sign in said for sign in _OUT_OF_MEMORY):
             return watch.failure("memory limit", self._memory_words())
+        words = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         return watch.failure("crashed", f"the process of the {watch.stage} stage ended with {words}")
 
     def _start(self) -> Connection:
@@ -125,8 +124,7 @@ class Worker:
         self.kill()
         ours, theirs = Pipe()
         lifeline_read, self._lifeline = os.pipe()
-        self._stderr.truncate(0)
-        self._stderr.seek(0)
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115  closed in _release
         with theirs:
             self._process = subprocess.Popen(
                 [
@@ -141,8 +139,8 @@ class Worker:
                 },
                 pass_fds=(theirs.fileno(), lifeline_read),
                 stdin=subprocess.DEVNULL,
-                stdout=self._stderr,
-                stderr=self._stderr,
+                stdout=self._output,
+                stderr=self._output,
                 start_new_session=True,
             )
         os.close(lifeline_read)
@@ -162,6 +160,9 @@ class Worker:
 
     def _release(self) -> None:
         self._process = None
+        if self._output is not None:
+            self._output.close()
+            self._output = None
         if self._connection is not None:
             self._connection.close()
             self._connection = None

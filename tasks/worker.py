@@ -67,7 +67,7 @@ def _run(
         # No text here: what is left of the memory may not hold it. The parent names the limit.
         os.write(2, b"MemoryError\n")
         os._exit(1)
-    except Exception as error:  # noqa: BLE001  a parser may raise anything; it ends as this document's reason
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a parser may raise anything: it is the reason
         return "failed", Failure(
             where[0], type(error).__name__, f"{type(error).__name__}: {error}", where[1], True
         )

@@ -1,0 +1,117 @@
+"""Extractors and stages that misbehave, for tests of isolation. Each is what a real parser did once."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from schemas.errors import Unreadable
+from schemas.records import Extraction
+from schemas.settings import Settings
+from tasks.extraction.interface import Progress
+from tasks.worker import At
+
+
+def extract_by_first_word(path: Path, settings: Settings, progress: Progress) -> Extraction:
+    """Does on page 3 what the file's first word says."""
+    progress(3)
+    FAULTS[path.read_text().split()[0]]()
+    raise AssertionError("the fault did not happen")
+
+
+def raise_error() -> None:
+    raise ValueError("unexpected operator BT")
+
+
+def raise_document_error() -> None:
+    raise Unreadable("no usable text", page=2)
+
+
+def raise_unpicklable() -> None:
+    error = ValueError("holds a lambda")
+    error.extra = lambda: None  # type: ignore[attr-defined]  # what pickle can't take
+    raise error
+
+
+def hang() -> None:
+    time.sleep(3600)
+
+
+def hang_in_c_with_the_gil() -> None:
+    ctypes.PyDLL(None).sleep(3600)
+
+
+def leave() -> None:
+    os._exit(7)
+
+
+def segfault() -> None:
+    ctypes.string_at(0)
+
+
+def fork_and_hang() -> None:
+    """A child in the group, one in a session of its own, and a double fork, all of which hang."""
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=True)
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(3600)
+        os._exit(0)
+    time.sleep(3600)
+
+
+def fork_and_leave() -> None:
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=True)
+    os._exit(0)
+
+
+def allocate() -> None:
+    hoard = []
+    while True:
+        hoard.append(bytearray(16 << 20))
+
+
+def allocate_at_once() -> None:
+    bytearray(1 << 40)
+
+
+def exit_politely() -> None:
+    sys.exit("bye")
+
+
+FAULTS = {
+    "raise": raise_error,
+    "raise-document-error": raise_document_error,
+    "raise-unpicklable": raise_unpicklable,
+    "hang": hang,
+    "hang-with-gil": hang_in_c_with_the_gil,
+    "exit": leave,
+    "segfault": segfault,
+    "fork": fork_and_hang,
+    "fork-and-exit": fork_and_leave,
+    "allocate": allocate,
+    "allocate-at-once": allocate_at_once,
+    "sys-exit": exit_politely,
+}
+
+
+def fault(name: str, at: At) -> None:
+    """A stage that does the fault on page 5 of its extraction."""
+    at("extract", 5)
+    FAULTS[name]()
+
+
+def double(number: int, at: At) -> int:
+    """A stage that works."""
+    return 2 * number
+
+
+def own_pid(_payload: object, at: At) -> int:
+    return os.getpid()
+
+
+def slow_start(seconds: float, _at: At) -> None:
+    time.sleep(seconds)

@@ -1,0 +1,159 @@
+"""Whatever a document does to its process ends that document only, and nothing is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from tasks.supervise import Pool, StageFailed, Worker, end_leftovers, pool, tagged_processes
+
+MEMORY_BYTES = 300 << 20
+FAULT = "tests.doubles.faults:fault"
+DOUBLE = "tests.doubles.faults:double"
+PID = "tests.doubles.faults:own_pid"
+
+
+@pytest.fixture
+def family() -> str:
+    return uuid.uuid4().hex
+
+
+@pytest.fixture
+def worker(family: str) -> Iterator[Worker]:
+    worker = Worker(MEMORY_BYTES, family)
+    yield worker
+    worker.kill()
+    assert not list(tagged_processes(family))
+
+
+def left_over(family: str) -> list[psutil.Process]:
+    return list(tagged_processes(family))
+
+
+def failure_of(worker: Worker, name: str, deadline_s: float = 30.0) -> tuple[str, str, str, int | None]:
+    with pytest.raises(StageFailed) as caught:
+        worker.run(FAULT, name, deadline_s)
+    failure = caught.value.failure
+    return failure.stage, failure.kind, failure.reason, failure.page
+
+
+def test_a_result_comes_back_and_the_process_is_kept(worker: Worker) -> None:
+    assert worker.run(DOUBLE, 21, 30) == 42
+    assert worker.run(PID, None, 30) == worker.run(PID, None, 30)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "reason", "page"),
+    [
+        ("raise", "ValueError", "ValueError: unexpected operator BT", 5),
+        ("raise-unpicklable", "ValueError", "ValueError: holds a lambda", 5),
+        ("raise-document-error", "unreadable", "no usable text", 2),
+        ("exit", "crashed", "the process of the extract stage ended with exit code 7", 5),
+        ("sys-exit", "SystemExit", "SystemExit: bye", 5),
+        ("segfault", "crashed", "the process of the extract stage ended with SIGSEGV", 5),
+        ("fork-and-exit", "crashed", "the process of the extract stage ended with exit code 0", 5),
+        ("allocate", "memory limit", "needed more than 300 MiB", 5),
+        ("allocate-at-once", "memory limit", "needed more than 300 MiB", 5),
+    ],
+)
+def test_a_fault_is_a_reason_with_its_page_and_the_next_job_works(
+    worker: Worker, family: str, name: str, kind: str, reason: str, page: int
+) -> None:
+    assert failure_of(worker, name) == ("extract", kind, reason, page)
+    assert worker.run(DOUBLE, 4, 30) == 8
+    assert len(left_over(family)) == 1
+
+
+@pytest.mark.parametrize("name", ["hang", "hang-with-gil", "fork"])
+def test_a_hang_ends_at_its_deadline_with_all_that_it_started(worker: Worker, family: str, name: str) -> None:
+    worker.run(DOUBLE, 1, 30)
+    began = time.monotonic()
+    assert failure_of(worker, name, 1.0) == ("extract", "deadline", "not done after 1 s", 5)
+    assert time.monotonic() - began < 10
+    assert not left_over(family)
+
+
+def test_memory_kept_by_one_document_is_not_counted_against_the_next(worker: Worker) -> None:
+    first = worker.run(PID, None, 30)
+    failure_of(worker, "allocate")
+    assert worker.run(PID, None, 30) != first
+
+
+def test_start_up_does_not_count_for_the_deadline(family: str) -> None:
+    with pool(1, MEMORY_BYTES, family, first=("tests.doubles.faults:slow_start", 3.0)) as workers:
+        assert workers.run(DOUBLE, 2, 1.0) == 4
+
+
+def test_a_start_up_that_fails_is_a_failure(family: str) -> None:
+    with (
+        pool(1, MEMORY_BYTES, family, first=(FAULT, "exit")) as workers,
+        pytest.raises(StageFailed) as caught,
+    ):
+        workers.run(DOUBLE, 2, 10.0)
+    assert "exit code 7" in caught.value.failure.reason
+
+
+def test_no_process_outlives_its_pool(family: str) -> None:
+    with pool(2, MEMORY_BYTES, family) as workers:
+        workers.run(DOUBLE, 2, 30)
+        assert left_over(family)
+    assert not left_over(family)
+
+
+@pytest.mark.parametrize("stage", ["hang", "fork"])
+def test_children_of_a_killed_run_end_with_it(family: str, stage: str) -> None:
+    script = (
+        "from tasks.supervise import Worker\n"
+        f"Worker({MEMORY_BYTES}, {family!r}).run({FAULT!r}, {stage!r}, 600)"
+    )
+    run = subprocess.Popen([sys.executable, "-c", script])
+    _wait_until(lambda: len(left_over(family)) >= (1 if stage == "hang" else 4))
+    time.sleep(0.5)
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    _wait_until(
+        lambda: (
+            not any(p.pid == os.getpgid(p.pid) and "tasks.worker" in p.cmdline() for p in left_over(family))
+        )
+    )
+    end_leftovers(family)
+    assert not left_over(family)
+
+
+def test_several_threads_share_a_pool(family: str) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with pool(2, MEMORY_BYTES, family) as workers, ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(lambda n: workers.run(DOUBLE, n, 30), range(50))) == [
+            2 * n for n in range(50)
+        ]
+
+
+def test_a_fault_in_one_process_leaves_the_others_alone(family: str) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    def outcome(workers: Pool, number: int) -> str:
+        try:
+            if number % 5 == 0:
+                workers.run(FAULT, "segfault", 30)
+            return str(workers.run(DOUBLE, number, 30))
+        except StageFailed as error:
+            return error.failure.kind
+
+    with pool(2, MEMORY_BYTES, family) as workers, ThreadPoolExecutor(4) as threads:
+        outcomes = list(threads.map(lambda n: outcome(workers, n), range(15)))
+    assert outcomes == ["crashed" if n % 5 == 0 else str(2 * n) for n in range(15)]
+
+
+def _wait_until(condition: object, seconds: float = 20.0) -> None:
+    assert callable(condition)
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it did not happen in time"
+        time.sleep(0.05)

@@ -37,6 +37,9 @@ _WIDER = {
     "euc_kr": "cp949",
     "big5": "big5hkscs",
 }
+# These rewrite plain ASCII, or, as UTF-16 and UTF-32 (WHATWG Encoding, HTML 13.2.3.2), can't be what a file
+# of single bytes says about itself.
+_NEVER_DECLARED = re.compile("utf-7|utf-16|utf-32|raw.unicode|unicode.escape|idna|punycode|undefined")
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
 _CONTROL_SHARE = 0.02
 _SAMPLE_BYTES = 200_000
@@ -151,13 +154,8 @@ def _known(label: str) -> str:
         codec = codecs.lookup(label.strip())
     except (LookupError, ValueError):
         return ""
-    # rot13, base64 and zip are codecs too, and "utf-7" or "unicode_escape" rewrite plain ASCII.
-    if not getattr(codec, "_is_text_encoding", True) or codec.name in {
-        "utf-7",
-        "unicode_escape",
-        "idna",
-        "punycode",
-    }:
+    # rot13, base64 and zip are codecs too.
+    if not getattr(codec, "_is_text_encoding", True) or _NEVER_DECLARED.match(codec.name):
         return ""
     return _WIDER.get(codec.name, codec.name)
 

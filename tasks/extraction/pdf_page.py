@@ -22,7 +22,6 @@ from tasks.extraction.layout import (
     lines_of,
     regions,
 )
-from tasks.extraction.ocr import OcrUnavailable
 from tasks.extraction.pdf_notes import page_notes
 from tasks.extraction.pdf_ocr import (
     INK,
@@ -40,6 +39,7 @@ from tasks.extraction.pdf_shapes import Picture, Shapes, read_shapes
 from tasks.extraction.pdf_text import HYPHENS, Text, hyphenated, join, line_text
 from tasks.extraction.pdf_words import Group, Layer, PdfWord, read_layer
 from tasks.extraction.tables import Rule, Table, ruled_tables, unruled_tables
+from tasks.extraction.tesseract import OcrUnavailable
 
 GARBLED = 0.05  # share of characters without a meaning from which the whole page goes to OCR
 LARGE_PICTURE = 0.08  # of the page; smaller ones hold no text worth a reading

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from schemas.records import Block, BlockKind, Extraction
 
@@ -29,7 +30,7 @@ def segments(extraction: Extraction) -> Iterator[Segment]:
     """
     blocks = list(_gapless(extraction.text, extraction.blocks))
     above: list[Block] = []  # the headings that hold, outermost first
-    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+    for block, after in zip_longest(blocks, blocks[1:]):
         if block.kind == "heading":
             while above and above[-1].level >= block.level:
                 above.pop()

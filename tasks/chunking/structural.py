@@ -91,8 +91,14 @@ def _belongs(draft: _Draft, unit: Unit, shares: dict[tuple[int, int], int]) -> b
         return False
     length = draft.end - draft.start
     if last.whole == unit.whole:
-        return length < shares[unit.whole]
+        share = shares[unit.whole]
+        return _part(last, share) == _part(unit, share) or length < share // 2
     return length < _LEAD or not (last.whole in shares or unit.whole in shares)
+
+
+def _part(unit: Unit, share: int) -> int:
+    """Which of the equal parts of its whole the middle of the unit lies in."""
+    return ((unit.start + unit.end) // 2 - unit.whole[0]) // share
 
 
 def _fits(draft: _Draft, unit: Unit, headers: Headers, room: int) -> bool:
@@ -104,7 +110,7 @@ def _fits(draft: _Draft, unit: Unit, headers: Headers, room: int) -> bool:
 
 
 def _shares(parts: Sequence[Unit], headers: Headers, room: int) -> dict[tuple[int, int], int]:
-    """For all that had to be cut, the characters after which its next part begins: parts of equal length."""
+    """For all that had to be cut, the length of its parts in characters: as few as fit, of equal length."""
     tokens: dict[tuple[int, int], int] = {}
     prices: dict[tuple[int, int], int] = {}
     for unit in parts:

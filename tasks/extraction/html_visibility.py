@@ -10,12 +10,13 @@ from tasks.extraction.builder import one_line
 
 # fmt: off
 NEVER_SHOWN = frozenset({
-    "head", "script", "style", "template", "noscript", "title", "meta", "link", "base", "datalist",
+    "script", "style", "template", "noscript", "title", "meta", "link", "base", "datalist",
     "desc", "defs", "metadata", "annotation", "param", "source", "track", "col", "colgroup", "noframes",
     "rp",
 })
 # fmt: on
-"""Without text of their own to read. A browser does not show `noscript`; `annotation` repeats MathML."""
+"""Without text of their own to read. Not `head`: libxml2 leaves in it what it takes for unknown elements.
+A browser does not show `noscript`; `annotation` repeats MathML."""
 
 _SITE_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu", "menubar"})
 _SITE_FRAME = frozenset({"header", "footer", "aside"})

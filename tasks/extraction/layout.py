@@ -20,6 +20,7 @@ MIN_GUTTER = 0.6  # of the usual word height: a narrower white strip is a space 
 MIN_GUTTER_LINES = 2.4  # height of a gutter, in usual word heights
 MIN_COLUMN = 5.0  # usual line width on each side, in word heights: narrower are labels or cells
 WIDE_COLUMN = 14.0  # from this usual width on, lines are running text even where they are ragged
+PART_GAP = 1.2  # of the word height: what stands so far apart on a line is no sentence
 GRID = 1 / 8  # side of a cell, in usual word heights
 MAX_CELLS = 4_000_000
 SAME_LINE = 0.5  # overlap of two words of one line, as part of the lower one's height
@@ -199,22 +200,37 @@ def _trim(
 
 def _runs_on(lines: list[list[WordBox]], unit: float) -> bool:
     """Whether the lines look like running text rather than labels, numbers or the cells of a table."""
-    x0, x1 = min(line_x0(line) for line in lines), max(line_x1(line) for line in lines)
-    usual = median(line_x1(line) - line_x0(line) for line in lines)
+    parts = [part for line in lines for part in parted(line, PART_GAP * unit)]
+    widths = [line_x1(part) - line_x0(part) for part in parts]
+    usual = median(widths)
     if usual < MIN_COLUMN * unit:
         return False
-    texts = ["".join(word.text for word in line) for line in lines]
+    texts = ["".join(word.text for word in part) for part in parts]
     letters = sum(1 for text in texts for c in text if c.isalpha())
     if letters < 0.5 * sum(map(len, texts)):
         return False
     # Lines of a paragraph begin in the middle of a sentence; cells of a table rarely do.
-    if sum(1 for text in texts[1:] if text[:1].islower()) >= 0.3 * len(lines):
+    if sum(1 for text in texts[1:] if text[:1].islower()) >= 0.3 * len(parts):
         return True
-    filled = usual / max(x1 - x0, 1e-3)
+    filled = usual / max(widths)
     if usual >= WIDE_COLUMN * unit:
         return filled >= 0.55
-    spaced = median(map(len, lines)) >= 3 or not any(map(str.isascii, texts))
+    spaced = median(map(len, parts)) >= 3 or not any(map(str.isascii, texts))
     return spaced and filled >= 0.8
+
+
+def parted(line: Sequence[W], gap: float) -> list[list[W]]:
+    """The words of a line from left to right, parted where at least `gap` is white."""
+    parts: list[list[W]] = []
+    end = 0.0
+    for word in sorted(line, key=lambda w: (w.x0, w.x1)):
+        if parts and word.x0 - end < gap:
+            parts[-1].append(word)
+            end = max(end, word.x1)
+        else:
+            parts.append([word])
+            end = word.x1
+    return parts
 
 
 def line_x0(line: Sequence[WordBox]) -> float:

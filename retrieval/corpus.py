@@ -77,18 +77,19 @@ class Corpus:
         return self._snapshot.chunks(Passage.__slots__)
 
     @cached_property
-    def _places(self) -> tuple[pa.Array, bm25.Rows, bm25.Rows]:
-        """(document ids, sorted keys of (document, ordinal), their rows): what finds the row of a posting."""
+    def _places(self) -> tuple[pa.Array, bm25.Rows]:
+        """(document ids, key of (document, ordinal) of each row): what finds the row of a posting.
+
+        Keys ascend, because chunk ids order by document, then ordinal, and documents are numbered as they come.
+        """
         encoded = self._keys["document_id"].combine_chunks().dictionary_encode()
-        keys = _key(encoded.indices.to_numpy(), self._keys["ordinal"].to_numpy())
-        order = np.argsort(keys, kind="stable").astype(np.int64)
-        return encoded.dictionary, keys[order], order
+        return encoded.dictionary, _key(encoded.indices.to_numpy(), self._keys["ordinal"].to_numpy())
 
     def _by_term(self, postings: pa.Table) -> dict[str, bm25.TermPostings]:
-        """Postings by term, each term's rows ascending. Raises `IndexBroken` for one without a live chunk."""
+        """Postings by term. Raises `IndexBroken` for one without a live chunk."""
         if not postings.num_rows:
             return {}
-        documents, keys, row_of = self._places
+        documents, keys = self._places
         document = pc.fill_null(pc.index_in(postings["document_id"], value_set=documents), -1).to_numpy()
         wanted = _key(document, postings["ordinal"].to_numpy())
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -98,13 +99,13 @@ class Corpus:
                 f"version {self.version} has a posting of document {lost['document_id']}, ordinal "
                 f"{lost['ordinal']}, but no such chunk: run `pincite verify`"
             )
-        rows, tf = row_of[at], postings["tf"].to_numpy().astype(np.float64)
+        tf = postings["tf"].to_numpy().astype(np.float64)
         terms = postings["term"].combine_chunks().dictionary_encode()
-        order = np.lexsort((rows, terms.indices.to_numpy()))
+        order = np.argsort(terms.indices.to_numpy(), kind="stable")
         cuts = np.searchsorted(terms.indices.to_numpy()[order], np.arange(1, len(terms.dictionary)))
         groups = np.split(order, cuts)
         return {
-            term: bm25.TermPostings(rows[group], tf[group])
+            term: bm25.TermPostings(at[group], tf[group])
             for term, group in zip(terms.dictionary.to_pylist(), groups, strict=True)
         }
 

@@ -58,7 +58,7 @@ def hybrid_ranking(query: dense.Vector, matrix: dense.Matrix, scores: bm25.Float
     Behind the fused rows, as far as `k` asks, follow the rows of no leg by their dense rank, with its share
     of the RRF score, so that a `k` over the size of the corpus brings the corpus.
     """
-    rows, _ = dense.nearest(query, matrix, LEG_DEPTH if k <= LEG_DEPTH else LEG_DEPTH + k)
+    rows, _ = dense.nearest(query, matrix, max(k, LEG_DEPTH))
     near, lexical = rows.tolist(), bm25.best(scores, LEG_DEPTH).tolist()
     fused = reciprocal_rank_fusion([near[:LEG_DEPTH], lexical])
     seen = {row for row, _ in fused}

@@ -1,8 +1,9 @@
 import math
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import get_args
 
@@ -10,11 +11,16 @@ import numpy as np
 import pytest
 
 from encoders.embedding import Embedder
+from encoders.terms import passage_terms, terms
+from retrieval import bm25
 from retrieval.ranking import Mode
 from retrieval.search import open_index
 from schemas.errors import IndexBroken, ModelUnavailable, SpaceMismatch, UsageError
 from schemas.records import Space
 from schemas.settings import Settings
+from storage import ledger
+from storage.index import Index
+from storage.segments import write_segment
 
 POEM = ["床前明月光", "疑是地上霜", "举头望明月", "低头思故乡"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -323,3 +329,51 @@ def test_threads_that_share_a_searcher_find_what_one_finds(small_index) -> None:
     with open_index(small_index.path) as searcher, ThreadPoolExecutor(4) as pool:
         together = list(pool.map(searcher.search, queries))
         assert together == [searcher.search(query) for query in queries]
+
+
+def test_scores_from_stored_postings_equal_a_count_of_the_stored_texts(small_index) -> None:
+    # Many documents of several chunks over interleaved segments: each posting must find its own row.
+    draw = np.random.default_rng(0)
+    words = ["err-4042", "disk", "page", "cache", "故乡", "query", "rank"]
+    documents = {
+        f"{number}.txt": [
+            " ".join(draw.choice(words, draw.integers(1, 12))) for _ in range(draw.integers(1, 6))
+        ]
+        for number in range(40)
+    }
+    small_index.write(documents)
+    passages = [passage for path in documents for passage in documents[path]]
+    counts = [Counter(passage_terms(passage)) for passage in passages]
+    average = sum(one.total() for one in counts) / len(counts)
+    query = terms("err-4042 cache cache 故乡 missing")
+
+    def score(one: Counter[str]) -> float:
+        holding = {term: sum(term in other for other in counts) for term in query}
+        shares = (
+            bm25.bm25(float(one[term]), float(one.total()), average, bm25.idf(holding[term], len(counts)))
+            for term in query
+        )
+        return sum(shares)
+
+    with open_index(small_index.path) as searcher:
+        hits = searcher.search("err-4042 cache cache 故乡 missing", mode="bm25", k=1_000).hits
+    expected = sorted((score(one) for one in counts if score(one) > 0), reverse=True)
+    assert [hit.score for hit in hits] == pytest.approx(expected, abs=1e-9)
+    for hit in hits:
+        assert hit.score == pytest.approx(score(Counter(passage_terms(hit.content))), abs=1e-9)
+
+
+def test_a_posting_without_its_chunk_breaks_the_index(small_index) -> None:
+    small_index.write({"a.txt": ["zebra", "lion"]})
+    with Index.open(small_index.path) as index:
+        with index.snapshot() as snapshot:
+            rows = snapshot.postings(["zebra"])
+        lost = rows.set_column(rows.schema.get_field_index("ordinal"), "ordinal", [[9]])
+        planted = asdict(write_segment(small_index.path, "postings", lost))
+        with ledger.writing(index.engine) as connection:
+            values = {**planted, "space_id": snapshot.space_id, "began_version": snapshot.version}
+            connection.execute(ledger.segments.insert().values(**values))
+    with open_index(small_index.path) as searcher:
+        with pytest.raises(IndexBroken, match=r"ordinal 9, but no such chunk: run `pincite verify`"):
+            searcher.search("zebra", mode="bm25")
+        assert len(searcher.search("lion", mode="bm25").hits) == 1

@@ -3,6 +3,7 @@
 
 import hashlib
 import json
+import runpy
 import subprocess
 import sys
 from importlib.metadata import version
@@ -17,6 +18,7 @@ from tasks.extraction.formats import extract
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 DOCUMENTS = SAMPLES / "documents"
+WORDS = runpy.run_path(str(SAMPLES / "words.py"))
 MADE = json.loads((SAMPLES / "made.json").read_text(encoding="utf-8"))
 
 
@@ -112,3 +114,53 @@ def test_other_languages_come_through(name: str, words: str) -> None:
 def test_a_broken_document_fails_with_its_reason(name: str, error: type[DocumentError], reason: str) -> None:
     with pytest.raises(error, match=reason):
         read(name)
+
+
+def test_the_bulletin_is_read_column_by_column_under_its_title() -> None:
+    extraction = read("service-bulletin-31.pdf")
+    words = [" ".join(text.split()) for _, text in WORDS["BULLETIN"]]
+    text = " ".join(extraction.text.split())
+    places = [text.find(part) for part in (WORDS["BULLETIN_TITLE"], *words)]
+    assert -1 not in places and places == sorted(places)
+    titles = [title for _, title in headings(extraction)]
+    assert titles == [
+        WORDS["BULLETIN_TITLE"],
+        "What was reported",
+        "Cause",
+        "What to do",
+        "Costs",
+        "Afterwards",
+    ]
+
+
+def test_the_catalogue_keeps_every_row_and_its_running_lines_stay_out() -> None:
+    extraction = read("spare-parts-catalogue.pdf")
+    for line in WORDS["CATALOGUE"].splitlines():
+        assert f"| {' | '.join(line.split('|'))} |" in extraction.text
+    tables = [block for block in extraction.blocks if block.kind == "table"]
+    assert tables and all(table.repeat == f"| {' | '.join(WORDS['CATALOGUE_HEAD'])} |" for table in tables)
+    assert "Page 2" not in extraction.text and "catalogue 2023" not in extraction.text
+    assert [page.number for page in extraction.pages] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [("inspection-report-scan.pdf", "INSPECTION_SCAN"), ("delivery-note-rotated-scan.pdf", "DELIVERY_SCAN")],
+)
+def test_a_scan_is_read_by_ocr_whichever_way_it_lies(name: str, source: str) -> None:
+    extraction = read(name)
+    read_words = set(extraction.text.split())
+    expected = WORDS[source].split()
+    assert sum(word in read_words for word in expected) >= 0.97 * len(expected)
+    (page,) = extraction.pages
+    assert page.ocr and page.ocr_confidence is not None and page.ocr_confidence > 80
+    assert extraction.words
+
+
+def test_of_a_mixed_file_only_the_scanned_page_is_read_by_ocr_and_each_page_once() -> None:
+    extraction = read("service-file-34-0933.pdf")
+    assert [page.ocr for page in extraction.pages] == [False, True, False]
+    words = ("drainage board of Marshfield", "SEAL-MG1-43", "12,480 hours")
+    for page, phrase in zip(extraction.pages, words, strict=True):
+        assert phrase in extraction.text[page.start : page.end]
+        assert extraction.text.count(phrase) == 1

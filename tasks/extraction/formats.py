@@ -77,6 +77,8 @@ def supported(path: Path) -> bool:
         _choose(path)
     except (Unsupported, Encrypted):
         return False
+    except (Unreadable, SourceChanged):
+        return path.suffix.lower() in _BY_SUFFIX
     return True
 
 

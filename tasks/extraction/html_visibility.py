@@ -21,16 +21,23 @@ A browser does not show `noscript`; `annotation` repeats MathML."""
 _SITE_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu", "menubar"})
 _SITE_FRAME = frozenset({"header", "footer", "aside"})
 _CONTENT = ("main", "article", "section")
+_WHOLE_PAGE = frozenset({"html", "body", "main"})
+"""Hidden by a style sheet only until a script has run; a reader sees them."""
 
 _HIDING = re.compile(
     r"(?:^|[;{\s])(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)"
-    r"|opacity\s*:\s*0?\.?0+\s*(?:[;!}]|$)|font-size\s*:\s*0(?:px|pt|em|rem|%)?\s*(?:[;!}]|$))",
+    r"|opacity\s*:\s*0?\.?0+\s*(?:[;!}]|$)|font-size\s*:\s*(?:0(?:px|pt|em|rem|%)?|[01](?:\.\d+)?p[xt])\s*(?:[;!}]|$)"
+    r"|(?:left|top|text-indent)\s*:\s*-\d{4,})",
     re.IGNORECASE,
 )
+_SHOWING = re.compile(r"display\s*:\s*(?!none)\w|visibility\s*:\s*visible", re.IGNORECASE)
 _RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _AT_BLOCK = re.compile(r"@[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
 _SIMPLE = re.compile(r"(?P<tag>[a-z][\w-]*)?(?P<part>[.#][\w-]+)?", re.IGNORECASE)
+Selector = tuple[str, str]
+"""(tag, ".class" or "#id"); either may be ""."""
+
 _SHOWN_WORDS = 60  # characters of a hidden text that its warning quotes
 
 
@@ -43,12 +50,12 @@ class LeftOut:
 
 
 class Visibility:
-    """Decides for each element of one page. A rule of a style sheet counts when its selector is a plain
-    tag, class or id; rules for other media do not."""
+    """Decides for each element of one page. A rule of a style sheet counts when its selector is a plain tag,
+    class or id, and no other rule shows the same; rules for some media only hide nothing."""
 
     def __init__(self, root: etree._Element, include_hidden: bool) -> None:
         self._include_hidden = include_hidden
-        self._hiding = set(_hiding_selectors(style.text or "" for style in root.iter("style")))
+        self._hiding = _hiding_selectors(style.text or "" for style in root.iter("style"))
         self._has_content = next(root.iter("main", "article"), None) is not None or bool(
             root.xpath("boolean(//*[@role='main'])")
         )
@@ -57,7 +64,7 @@ class Visibility:
     def shows(self, element: etree._Element) -> bool:
         """Whether this element's text is the page's own and visible; counts what is not."""
         tag = name(element)
-        if tag in NEVER_SHOWN or not tag:
+        if not tag or (tag in NEVER_SHOWN and element.get("shadowrootmode") is None):
             return False
         if not self._include_hidden and self._hidden(element, tag):
             words = one_line("".join(map(str, element.itertext())))
@@ -88,7 +95,7 @@ class Visibility:
             return True
         if _HIDING.search(element.get("style") or ""):
             return True
-        if not self._hiding:
+        if not self._hiding or tag in _WHOLE_PAGE:
             return False
         marks = ["", f"#{element.get('id')}", *(f".{word}" for word in (element.get("class") or "").split())]
         return any((tag_, mark) in self._hiding for mark in marks for tag_ in ("", tag))
@@ -113,13 +120,21 @@ def name(element: etree._Element) -> str:
     return tag.rpartition("}")[2].rpartition(":")[2].lower() if isinstance(tag, str) else ""
 
 
-def _hiding_selectors(sheets: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """(tag, ".class" or "#id") of each plain selector that hides; either may be ""."""
+def _hiding_selectors(sheets: Iterable[str]) -> set[Selector]:
+    hiding: set[Selector] = set()
+    showing: set[Selector] = set()
     for sheet in sheets:
-        for selectors, rules in _RULE.findall(_AT_BLOCK.sub("", _COMMENT.sub("", sheet))):
-            if not _HIDING.search(rules):
-                continue
-            for selector in selectors.split(","):
-                match = _SIMPLE.fullmatch(selector.strip())
-                if match and selector.strip():
+        rules = _COMMENT.sub("", sheet)
+        hiding.update(_selectors(_AT_BLOCK.sub("", rules), _HIDING))
+        showing.update(_selectors(rules, _SHOWING))
+    return hiding - showing
+
+
+def _selectors(sheet: str, effect: re.Pattern[str]) -> Iterable[Selector]:
+    """The plain selectors of all rules with this effect."""
+    for selectors, declarations in _RULE.findall(sheet):
+        if effect.search(declarations):
+            for selector in map(str.strip, selectors.split(",")):
+                match = _SIMPLE.fullmatch(selector)
+                if match and selector:
                     yield (match["tag"] or "").lower(), match["part"] or ""

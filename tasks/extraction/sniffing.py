@@ -131,5 +131,5 @@ def _sniff_ole2(path: Path) -> Sniffed:
     return (
         Sniffed("encrypted", "an encrypted Office file")
         if locked
-        else Sniffed("", "an Office file of before 2007")
+        else Sniffed("", "an Office file of before 2007 (save it as .docx, .xlsx or .pptx)")
     )

@@ -163,6 +163,12 @@ def test_supported_says_what_extract_would_take(tmp_path: Path) -> None:
     assert supported(write(tmp_path / "a.txt", "x"))
     assert supported(write(tmp_path / "b.bin", b"\x89PNG\r\n\x1a\n"))
     assert not supported(write(tmp_path / "c.bin", b"\x00\x01"))
+    assert supported(tmp_path / "gone.pdf") and not supported(tmp_path / "gone.bin")
+
+
+def test_a_link_to_itself_is_unreadable(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").symlink_to("a.txt")
+    assert "symbolic links" in refused(tmp_path / "a.txt", Unreadable)
 
 
 @pytest.mark.parametrize(

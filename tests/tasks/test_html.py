@@ -142,6 +142,8 @@ def test_a_hostile_span_costs_nothing() -> None:
         "<p style='color:red;VISIBILITY:hidden'>secret</p>",
         "<p style='font-size:0'>secret</p>",
         "<p style='opacity: 0.0;'>secret</p>",
+        "<p style='font-size:1px'>secret</p>",
+        "<p style='position:absolute;left:-9999px'>secret</p>",
         "<p class='a x'>secret</p>",
         "<p id=y>secret</p>",
         "<blink>secret</blink>",
@@ -167,12 +169,21 @@ def test_hidden_text_is_left_out_with_a_warning_unless_it_is_asked_for(hidden: s
         "<p style='display:block'>word</p>",
         "<p style='font-size:0.8em;opacity:0.5'>word</p>",
         "<p aria-hidden=true>word</p>",
+        "<p style='font-size:10px;text-indent:-10px'>word</p>",
         "<p class=print>word</p>",
+        "<p class=wide>word</p>",
+        "<main>word</main>",
+        "<div><template shadowrootmode=open>word</template></div>",
         "<dialog open>word</dialog>",
     ],
 )
 def test_text_that_only_seems_hidden_stays(shown: str, tmp_path: Path) -> None:
-    extraction = read(f"<style>@media print {{ .print {{display:none}} }}</style>{shown}", tmp_path)
+    sheet = (
+        "@media print { .print {display:none} } .wide {display:none} "
+        "@media (min-width: 9em) { .wide {display:block} } "
+        "main {opacity:0}"
+    )
+    extraction = read(f"<style>{sheet}</style>{shown}", tmp_path)
     assert extraction.text == "word" and extraction.warnings == ()
 
 

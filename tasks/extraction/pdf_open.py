@@ -1,8 +1,6 @@
 """Opening a PDF: limits before any parser sees it, passwords, repair."""
 
 import io
-import re
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +11,9 @@ from pypdfium2 import raw
 from schemas.errors import Encrypted, LimitExceeded, SourceChanged, Unreadable
 from schemas.records import DocumentWarning
 from schemas.settings import Limits
+from tasks.extraction.pdf_bombs import check_forms, check_inflated
 
 TAIL = 2048  # bytes at the end in which a whole file has its %%EOF
-STEP = 1 << 20  # bytes inflated at a time
-DEFLATE_RATIO = 1032  # no deflate stream grows by more, see zlib's technical details
-
-_STREAM = re.compile(rb"stream\r?\n")
-_IMAGE = re.compile(rb"/Subtype\s*/Image")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +31,7 @@ def open_pdf(path: Path, limits: Limits) -> Opened:
     """
     data = _read(path, limits)
     check_inflated(data, limits.inflated_bytes)
+    check_forms(data)
     opened = _open(data)
     pages = len(opened.pdf)
     if pages > limits.pages:
@@ -107,66 +102,3 @@ def _repaired(data: bytes) -> Opened:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
-
-
-def check_inflated(data: bytes, limit: int) -> None:
-    """Raises LimitExceeded when the streams of a PDF, images apart, inflate to more than `limit` bytes.
-
-    Streams are found in the raw bytes, so no parser meets a bomb before it is known: xref and object streams
-    count too. An image alone may be as large as the limit; the pixel cap guards its rendering.
-    """
-    cheap = len(data) * DEFLATE_RATIO <= limit
-    total = 0
-    for match in _STREAM.finditer(data):
-        start = match.end()
-        if not _is_zlib(data[start : start + 2]):
-            continue
-        nested = _is_zlib(_first_bytes(data, start))
-        if cheap and not nested:
-            continue
-        size = _inflated_size(data, start, 2 if nested else 1, limit - total)
-        if total + size > limit:
-            raise LimitExceeded(
-                f"its streams inflate to more than {limit:,} bytes; if the file is trusted, raise "
-                "limits.inflated_bytes"
-            )
-        head = data[max(0, match.start() - 1000) : match.start()]
-        if not _IMAGE.search(head[head.rfind(b" obj") + 1 :]):
-            total += size
-
-
-def _is_zlib(head: bytes) -> bool:
-    return len(head) >= 2 and head[0] & 0x0F == 8 and head[0] >> 4 <= 7 and (head[0] << 8 | head[1]) % 31 == 0
-
-
-def _first_bytes(data: bytes, start: int) -> bytes:
-    try:
-        return zlib.decompressobj().decompress(data[start : start + 256], 2)
-    except zlib.error:
-        return b""
-
-
-def _inflated_size(data: bytes, start: int, layers: int, limit: int) -> int:
-    """Bytes that the stream at `start` inflates to, over all its layers; stops soon after `limit`."""
-    inflaters = [zlib.decompressobj() for _ in range(layers)]
-    size = 0
-    window = memoryview(data)
-    position = start
-    while position < len(data) and size <= limit and not inflaters[0].eof:
-        size += _feed(inflaters, 0, bytes(window[position : position + STEP]), limit - size)
-        position += STEP
-    return size
-
-
-def _feed(inflaters: list["zlib._Decompress"], layer: int, chunk: bytes, limit: int) -> int:
-    if layer == len(inflaters):
-        return 0
-    size, inflater = 0, inflaters[layer]
-    while chunk and size <= limit and not inflater.eof:
-        try:
-            out = inflater.decompress(chunk, STEP)
-        except zlib.error:
-            return size  # the parser stops here as well
-        size += len(out) + _feed(inflaters, layer + 1, out, limit - size)
-        chunk = inflater.unconsumed_tail
-    return size

@@ -80,7 +80,7 @@ def reference_chunks(document: str, title: str, recipe: Recipe) -> list[Chunk]:
 
 def blind_cuts(document: str, target: int = TARGET) -> Iterator[Cut]:
     for start in range(0, len(document), target):
-        if document[start : start + target].strip(JS_SPACE):
+        if document[start : start + target].strip():
             yield Cut(start, min(start + target, len(document)))
 
 

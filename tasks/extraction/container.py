@@ -22,7 +22,16 @@ _ENCRYPTED_FLAG = 0x1  # APPNOTE.TXT 4.4.4
 _PIECE = 1 << 20
 _DOCTYPE = re.compile(rb"<!DOCTYPE", re.IGNORECASE)
 _QUOTED = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)  # where "<!DOCTYPE" is only text
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError)
+_DAMAGE: tuple[type[Exception], ...] = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    NotImplementedError,
+    ValueError,
+)
+# What libraries raise on parts that are well-formed XML and make no sense.
+_CONFUSION = (LookupError, TypeError, AttributeError, RecursionError, etree.LxmlError, SyntaxError)
 
 
 class Container:
@@ -95,21 +104,14 @@ def parse_xml(data: bytes, name: str) -> etree._Element:
 
 
 @contextmanager
-def damage_as_unreadable(what: str) -> Iterator[None]:
-    """A library's own complaint about a package that opened as a zip becomes `Unreadable`."""
+def damage_as_unreadable(what: str, *faults: type[Exception]) -> Iterator[None]:
+    """A library's complaint about a package that opened as a zip becomes `Unreadable`; `faults`: its own errors."""
+    caught = (*_DAMAGE, *faults, *_CONFUSION)
     try:
         yield
     except DocumentError:
         raise
-    except (
-        *_DAMAGE,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        etree.LxmlError,
-        SyntaxError,
-    ) as error:
+    except caught as error:
         raise Unreadable(
             f"not a readable {what} file ({type(error).__name__}: {error}): it is damaged"
         ) from error

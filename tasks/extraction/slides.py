@@ -10,6 +10,7 @@ from typing import Any
 
 import pptx
 from lxml import etree
+from pptx.exc import PythonPptxError
 from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 from pptx.opc.package import Part
 from pptx.slide import Slide
@@ -36,7 +37,10 @@ _OFF = ("0", "false")
 def extract_pptx(path: Path, settings: Settings, progress: Progress) -> Extraction:
     """The text of all slides. Raises `Encrypted`, `Unreadable` or `LimitExceeded`."""
     builder = TextBuilder()
-    with open_container(path, settings.limits, "PowerPoint"), damage_as_unreadable("PowerPoint"):
+    with (
+        open_container(path, settings.limits, "PowerPoint"),
+        damage_as_unreadable("PowerPoint", PythonPptxError),
+    ):
         presentation = pptx.Presentation(str(path))
         titles = []
         for number, slide in enumerate(presentation.slides, start=1):

@@ -12,6 +12,7 @@ from typing import Protocol, cast
 
 import openpyxl
 from openpyxl.cell.read_only import EmptyCell, ReadOnlyCell
+from openpyxl.utils.exceptions import InvalidFileException
 
 from schemas.locators import column_letters
 from schemas.records import Extraction
@@ -45,13 +46,17 @@ def extract_xlsx(path: Path, settings: Settings, progress: Progress) -> Extracti
     """The workbook's text. Raises `Encrypted`, `Unreadable` or `LimitExceeded`."""
     progress(1)
     builder = TextBuilder()
-    with open_container(path, settings.limits, "Excel") as container, damage_as_unreadable("Excel"):
+    with (
+        open_container(path, settings.limits, "Excel") as container,
+        damage_as_unreadable("Excel", InvalidFileException),
+    ):
         title = core_title(container)
         parts = read_parts(container)
-        with warnings.catch_warnings():
+        # By its bytes, because openpyxl refuses other suffixes.
+        with path.open("rb") as file, warnings.catch_warnings():
             # About styling, validation and extensions, which are not read; bad dates come as #VALUE!.
             warnings.simplefilter("ignore", UserWarning)
-            workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
             for number, sheet in enumerate(parts, start=1):
                 progress(number)
                 rows = [] if sheet.chart else list(_xlsx_rows(cast(_Rows, workbook[sheet.name]), sheet))

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import docx
 from docx.document import Document
+from docx.exceptions import PythonDocxError
 from docx.opc.constants import RELATIONSHIP_TYPE as RT
+from docx.opc.exceptions import OpcError
 from docx.opc.part import Part, XmlPart
 from lxml import etree
 
@@ -33,7 +35,10 @@ _COLUMNS = 63  # of a table: Word's own limit, so that a hostile span stays smal
 def extract_docx(path: Path, settings: Settings, progress: Progress) -> Extraction:
     """The document's text. Raises `Encrypted`, `Unreadable` or `LimitExceeded`."""
     progress(1)
-    with open_container(path, settings.limits, "Word"), damage_as_unreadable("Word"):
+    with (
+        open_container(path, settings.limits, "Word"),
+        damage_as_unreadable("Word", PythonDocxError, OpcError),
+    ):
         document = docx.Document(str(path))
         reader = DocumentReader(document, settings.include_hidden_text)
         reader.body(document.element.body)

@@ -106,7 +106,7 @@ def parse_xml(data: bytes, name: str) -> etree._Element:
 @contextmanager
 def damage_as_unreadable(what: str, *faults: type[Exception]) -> Iterator[None]:
     """A library's complaint about a package that opened as a zip becomes `Unreadable`; `faults`: its own errors."""
-    caught = (*_DAMAGE, *faults, *_CONFUSION)
+    caught: tuple[type[Exception], ...] = (*_DAMAGE, *faults, *_CONFUSION)
     try:
         yield
     except DocumentError:

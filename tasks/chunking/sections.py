@@ -6,6 +6,8 @@ from itertools import zip_longest
 
 from schemas.records import Block, BlockKind, Extraction
 
+LONGEST_TITLE = 200  # characters
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -26,12 +28,13 @@ def segments(extraction: Extraction) -> Iterator[Segment]:
 
     Text that no block claims counts as a paragraph: nothing is lost to a gap. A heading under which nothing
     stands (no text and no deeper heading) is content of the section around it, since it would be found by
-    nothing else: a table of contents or a document of headings only stays searchable.
+    nothing else: a table of contents or a document of headings only stays searchable. One of more than 200
+    characters is content too, as no header could hold its words.
     """
     blocks = list(_gapless(extraction.text, extraction.blocks))
     above: list[Block] = []  # the headings that hold, outermost first
     for block, after in zip_longest(blocks, blocks[1:]):
-        if block.kind == "heading":
+        if block.kind == "heading" and len(heading_title(extraction.text, block)) <= LONGEST_TITLE:
             while above and above[-1].level >= block.level:
                 above.pop()
             if after and (after.kind != "heading" or after.level > block.level):

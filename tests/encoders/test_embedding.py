@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 
@@ -6,6 +7,7 @@ import pytest
 
 from encoders.embedding import load_embedder
 from encoders.models import resolve_model
+from schemas.errors import ModelUnavailable
 from schemas.settings import DEFAULT_MODEL
 
 
@@ -67,6 +69,14 @@ def test_a_query_is_one_vector(embedder):
     vector = embedder.embed_query("weather")
     assert vector.shape == (384,)
     assert np.allclose(vector, embedder.embed(["weather"])[0], atol=1e-6)
+
+
+def test_damaged_weights_are_unavailable(embedder, tmp_path):
+    folder = tmp_path / "damaged"
+    shutil.copytree(embedder.model.folder, folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    (folder / "model.safetensors").write_bytes(b"not weights")
+    with pytest.raises(ModelUnavailable, match=r"damaged in .* can't be loaded: .* Copy the model again"):
+        load_embedder(resolve_model(str(folder)))
 
 
 def test_loading_is_silent_and_offline():

@@ -12,6 +12,7 @@ from encoders.wordpieces import WordPieces
 from schemas.records import Block
 from schemas.settings import DEFAULT_MODEL
 from tasks.chunking.chunk import chunk
+from tasks.chunking.sections import LONGEST_TITLE
 from tests.tasks.chunking_documents import document, documents, markdown, uncovered
 
 WINDOW = 256
@@ -59,7 +60,11 @@ def test_the_same_document_gives_the_same_chunks(extraction):
 @given(documents())
 def test_no_chunk_holds_two_sections(extraction):
     """A heading with a body lies in no chunk; so the text of two sections never joins."""
-    inside = [block for block in extraction.blocks if block.kind == "heading" and block.title == ""]
+    inside = [
+        block
+        for block in extraction.blocks
+        if block.kind == "heading" and len(extraction.text[block.start : block.end]) <= LONGEST_TITLE
+    ]
     filled = [
         heading
         for heading, after in itertools.pairwise([*inside, None])
@@ -254,7 +259,7 @@ def test_list_items_stay_whole():
 
 
 def test_a_long_header_is_shortened_and_the_section_is_not():
-    title, parent, section = "A title of many words " * 30, "Middle part " * 20, "The last section " * 20
+    title, parent, section = "A title of many words " * 30, "Middle part " * 16, "The last section " * 11
     text = "XYtext"
     extraction = document(
         text, Block("heading", 0, 1, 1, parent.strip()), Block("heading", 1, 2, 2, section.strip())
@@ -266,6 +271,14 @@ def test_a_long_header_is_shortened_and_the_section_is_not():
     assert "The last section" in piece.header
     assert COUNT([f"[{piece.header}]\n"])[0] - 2 <= WINDOW // 4
     assert piece.content == "text"
+
+
+def test_a_heading_too_long_for_a_header_is_content():
+    heading = "A heading that somebody misused for a whole paragraph. " * 8
+    text = f"{heading}\n\nBody."
+    chunks = chunks_of(document(text, Block("heading", 0, len(heading), 1, heading.strip())))
+    assert "".join(piece.content for piece in chunks).count("misused") == 8
+    assert {piece.section for piece in chunks} == {""}
 
 
 def test_a_window_too_small_for_any_header_keeps_the_content():

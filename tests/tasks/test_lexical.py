@@ -11,6 +11,15 @@ def test_terms_are_counted_in_content_and_header():
     assert counts == {"animals": 1, "anima": 1, "pets": 1, "cats": 2, "like": 1}
 
 
+def test_a_section_that_its_header_shortens_is_counted_whole():
+    chunk = Chunk(0, "", "c", "T > … > b", "a > mid > b", 0, 1, tokens=3)
+    assert term_frequencies([chunk]) == ({"t": 1, "b": 2, "a": 1, "mid": 1, "c": 1},)
+
+
+def test_a_section_without_header_is_not_counted():
+    assert term_frequencies([Chunk(0, "c", "c", "", "section", 0, 1, tokens=3)]) == ({"c": 1},)
+
+
 def test_overlap_is_not_counted():
     (counts,) = term_frequencies([piece("cats", text="dogs \ncats")])
     assert counts == {"cats": 1}

@@ -12,7 +12,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from prefect import flow
-from prefect.states import Completed, State
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from encoders.models import Model, resolve_model
@@ -74,4 +75,4 @@ def _index_documents(
             pool(1, EMBEDDER_MEMORY_BYTES, family, first=("embed", EmbedOrder(model, ())))
         )
         line = Line(run, policy, settings, model, extraction, embedding, Publisher(run, policy))
-        hand_out(document_task(line), pending, IN_FLIGHT)
+        hand_out(document_task(line), pending, IN_FLIGHT, line.errors)

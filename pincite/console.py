@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 
@@ -48,12 +48,12 @@ def _utf8_out() -> bool:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text("" if cell is None else one_line(str(cell))) for cell in row))
-    console.print(table)
+    """Columns as wide as their cells: a terminal folds what it can't show, and a pipe gets whole lines."""
+    cells = [columns, *(["" if cell is None else one_line(str(cell)) for cell in row] for row in rows)]
+    widths = [max(cell_len(row[column]) for row in cells) for column in range(len(columns))]
+    for row in cells:
+        padded = (cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
+        say("  ".join(padded).rstrip())
 
 
 def one_line(text: str) -> str:

@@ -1,7 +1,7 @@
 """One document from its lease to its outcome: prepare → embed → publish."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
@@ -32,6 +32,7 @@ class Line:
     extraction: Pool
     embedding: Pool
     publisher: Publisher
+    errors: list[BaseException] = field(default_factory=list)  # what is no document's own fault
 
 
 def index_document(line: Line, document_id: str) -> str:
@@ -70,6 +71,10 @@ def document_task(line: Line) -> Task[[str], str]:
 
     @task(name="document", cache_policy=NO_CACHE, persist_result=False, retries=0)
     def document(document_id: str) -> str:
-        return index_document(line, document_id)
+        try:
+            return index_document(line, document_id)
+        except BaseException as error:
+            line.errors.append(error)
+            raise
 
     return document

@@ -17,6 +17,7 @@ from pincite.console import (
     say,
 )
 from pincite.settings import load_settings
+from retrieval.refusal import no_answer
 from retrieval.search import open_index
 from schemas.locators import char_fragment
 from schemas.records import Hit
@@ -44,8 +45,8 @@ def search(
     else:
         for hit in results.hits:
             _show(hit)
-    if results.refused:
-        complain(f'NO ANSWER: nothing under cosine distance {threshold} for "{one_line(query)}"')
+    if results.refused and threshold is not None:
+        complain(no_answer(one_line(query), threshold))
         raise typer.Exit(ExitCode.NO_ANSWER)
     if not results.hits:
         complain(f'nothing found for "{one_line(query)}"')
@@ -55,7 +56,8 @@ def search(
 def _show(hit: Hit) -> None:
     fragments = dict.fromkeys([hit.locator, char_fragment(hit.start, hit.end)])
     say(f"[{hit.rank}] {one_line(hit.document)} {' '.join(fragments)}")
-    say(f"    {one_line(' > '.join(filter(None, [hit.title, hit.section])))}")
+    section = hit.section.removeprefix(hit.title).removeprefix(" > ")
+    say(f"    {one_line(' > '.join(filter(None, [hit.title, section])))}")
     say(f"    {_scores(hit)}")
     for line in hit.content.splitlines():
         say(f"    {one_line(line)}")

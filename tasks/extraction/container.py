@@ -19,6 +19,8 @@ from schemas.settings import Limits
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # [MS-CFB] 2.2
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")  # stream name, [MS-OFFCRYPTO] 2.3.4.4
 _ENCRYPTED_FLAG = 0x1  # APPNOTE.TXT 4.4.4
+_RELATIONS = "_rels/.rels"
+_STRICT = b"http://purl.oclc.org/ooxml/"  # ISO/IEC 29500-1 has other namespaces than everyday files
 _PIECE = 1 << 20
 _DOCTYPE = re.compile(rb"<!DOCTYPE", re.IGNORECASE)
 _QUOTED = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.DOTALL)  # where "<!DOCTYPE" is only text
@@ -77,7 +79,12 @@ def open_container(path: Path, limits: Limits, what: str, *, dtd: bool = False) 
     with archive:
         check_sizes(archive, limits)
         _inflate_all(archive, limits, dtd)
-        yield Container(archive, limits)
+        container = Container(archive, limits)
+        if _RELATIONS in container and _STRICT in container.read(_RELATIONS):
+            raise Unsupported(
+                f"saved as Strict Open XML, which is not read: save it as an ordinary {what} file"
+            )
+        yield container
 
 
 def check_sizes(archive: zipfile.ZipFile, limits: Limits) -> None:

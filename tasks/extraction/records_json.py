@@ -133,17 +133,17 @@ def _parse(text: str) -> object:
 
 
 def _append(builder: TextBuilder, record: object, name: str, pointer: str) -> None:
-    """One record: a block of lines, interrupted by texts of several paragraphs, which become blocks."""
+    """One record: a block that is cut between its lines, around texts of several lines, which stay prose."""
     pieces: list[Piece] = []
     for path, place, value in _scalars(record, name, pointer):
         lead = f"{path}: " if path else ""
         if "\n" in value.strip():
-            builder.run(pieces, "list", "entry", "\n")
+            builder.run(pieces, "code", "entry", "\n")
             pieces = []
             builder.paragraph(f"{lead}{value.strip()}", label=place)
         else:
             pieces.append((lead + one_line(value), place))
-    builder.run(pieces, "list", "entry", "\n")
+    builder.run(pieces, "code", "entry", "\n")
 
 
 def _scalars(record: object, name: str, pointer: str) -> Iterator[tuple[str, str, str]]:

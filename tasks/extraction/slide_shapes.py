@@ -81,7 +81,9 @@ def chart_rows(chart: etree._Element) -> tuple[str, list[list[str]]]:
         points = _points(values if values is not None else series.find(f"{C}yVal"))
         names = series.find(f"{C}cat")
         categories |= _points(names if names is not None else series.find(f"{C}xVal"))
-        columns.append((" ".join(_points(series.find(f"{C}tx")).values()), points))
+        named = series.find(f"{C}tx")
+        name = " ".join(_points(named).values()) or ("" if named is None else named.findtext(f"{C}v") or "")
+        columns.append((name, points))
     indices = sorted(set(categories).union(*(points for _, points in columns)))
     if not indices:
         return title, []

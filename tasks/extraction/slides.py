@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pptx
 from lxml import etree
 from pptx.exc import PythonPptxError
 from pptx.opc.constants import RELATIONSHIP_TYPE as RT
 from pptx.opc.package import Part
+from pptx.package import Package
 from pptx.slide import Slide
 
 from schemas.records import Extraction
@@ -41,15 +41,16 @@ def extract_pptx(path: Path, settings: Settings, progress: Progress) -> Extracti
         open_container(path, settings.limits, "PowerPoint"),
         damage_as_unreadable("PowerPoint", PythonPptxError),
     ):
-        presentation = pptx.Presentation(str(path))
-        titles = []
+        # Not `pptx.Presentation`, which refuses slide shows and templates.
+        presentation = Package.open(str(path)).presentation_part.presentation
+        title = ""
         for number, slide in enumerate(presentation.slides, start=1):
             progress(number)
             reader = SlideReader(builder, slide, number, settings.include_hidden_text)
             with builder.place("slide", str(number)):
                 reader.append()
-            titles.append(reader.title)
-        title = _core_title(presentation.part) or (titles[0] if titles else "")
+            title = title or reader.document_title
+        title = _core_title(presentation.part) or title
     return builder.extraction(title, MEDIA_TYPE, EXTRACTOR, EXTRACTOR_VERSION)
 
 
@@ -65,6 +66,12 @@ class SlideReader:
         self._shapes = list(self._walk(self._root.find(f"{P}cSld/{P}spTree")))
         self._title_shape = next((shape for shape in self._shapes if _placeholder(shape) in _TITLES), None)
         self.title = self._title()
+
+    @property
+    def document_title(self) -> str:
+        """The title of a title slide; that of any other slide is only its own."""
+        shape = self._title_shape
+        return self.title if shape is not None and _placeholder(shape) == "ctrTitle" else ""
 
     def append(self) -> None:
         """Heading, shapes in the order of the slide, notes, comments."""

@@ -5,14 +5,17 @@ out and named in warnings.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
-import docx
 from docx.document import Document
 from docx.exceptions import PythonDocxError
 from docx.opc.constants import RELATIONSHIP_TYPE as RT
 from docx.opc.exceptions import OpcError
-from docx.opc.part import Part, XmlPart
+from docx.opc.part import Part, PartFactory, XmlPart
+from docx.package import Package
+from docx.parts.document import DocumentPart
 from lxml import etree
 
 from schemas.records import Extraction
@@ -20,12 +23,23 @@ from schemas.settings import Settings
 from tasks.extraction.builder import TextBuilder, one_line
 from tasks.extraction.container import damage_as_unreadable, open_container, parse_xml
 from tasks.extraction.interface import Progress
+from tasks.extraction.slide_shapes import chart_rows
 from tasks.extraction.word_styles import Numbering, Styles
 from tasks.extraction.word_text import A, Attached, ParagraphReader, W
 
 EXTRACTOR = "docx"
 EXTRACTOR_VERSION = "1"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+# Templates and files with macros are the same inside; python-docx knows only the plain kind.
+PartFactory.part_type_for |= {
+    f"application/{kind}.main+xml": DocumentPart
+    for kind in (
+        "vnd.openxmlformats-officedocument.wordprocessingml.template",
+        "vnd.ms-word.document.macroEnabled",
+        "vnd.ms-word.template.macroEnabledTemplate",
+    )
+}
 
 _WRAPPERS = {f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag")}
 _DELETED = {f"{W}del", f"{W}moveFrom"}
@@ -39,7 +53,7 @@ def extract_docx(path: Path, settings: Settings, progress: Progress) -> Extracti
         open_container(path, settings.limits, "Word"),
         damage_as_unreadable("Word", PythonDocxError, OpcError),
     ):
-        document = docx.Document(str(path))
+        document = cast(DocumentPart, Package.open(str(path)).main_document_part).document
         reader = DocumentReader(document, settings.include_hidden_text)
         reader.body(document.element.body)
         reader.running_text()
@@ -178,7 +192,7 @@ class DocumentReader:
         for code, message, thing in attached.named:
             if thing or code not in ("hidden-text", "tracked-deletion"):
                 self.builder.name(code, message, thing)
-        if attached.boxes or attached.notes or attached.comments or attached.diagrams or attached.words:
+        if replace(attached, named=[]) != Attached():
             self._end_list()
         for words in attached.words:
             self.builder.paragraph(words)
@@ -186,6 +200,10 @@ class DocumentReader:
             self.body(box)
         for relation_id in attached.diagrams:
             self._diagram(relation_id)
+        for relation_id in attached.charts:
+            title, rows = chart_rows(_root(self._part.related_parts[relation_id]))
+            self.builder.paragraph(title)
+            self.builder.table(rows)
         for kind, note_id in attached.notes:
             self._note(kind, note_id)
         for comment_id in attached.comments:

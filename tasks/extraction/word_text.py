@@ -42,6 +42,7 @@ class Attached:
     comments: list[str] = field(default_factory=list)  # ids
     named: list[tuple[str, str, str]] = field(default_factory=list)  # (warning code, message, thing)
     diagrams: list[str] = field(default_factory=list)  # relationship ids of SmartArt data
+    charts: list[str] = field(default_factory=list)  # relationship ids
     words: list[str] = field(default_factory=list)  # of shapes that hold text of their own: WordArt
 
 
@@ -133,12 +134,9 @@ class ParagraphReader:
         name = _name_of(properties)
         if next(element.iter(f"{PIC}pic"), None) is not None:
             attached.named.append(("embedded-image", "embedded images are not read", name))
-        if next(element.iter(f"{CHART}chart"), None) is not None:
-            attached.named.append(("chart", "charts are not read", name))
+        attached.charts.extend(_relation(chart, "id") for chart in element.iter(f"{CHART}chart"))
         for diagram in element.iter(f"{DIAGRAM}relIds"):
-            attached.diagrams.append(
-                next((value for key, value in diagram.items() if key.endswith("}dm")), "")
-            )
+            attached.diagrams.append(_relation(diagram, "dm"))
         yield from self._walk(element, attached)
 
     def _picture(self, element: etree._Element, attached: Attached) -> Iterator[str]:
@@ -185,6 +183,10 @@ _SPECIAL: dict[str, Callable[[ParagraphReader, etree._Element, Attached], Iterat
 }
 
 
+def _relation(element: etree._Element, name: str) -> str:
+    return next((value for key, value in element.items() if key.endswith(f"}}{name}")), "")
+
+
 def _extend(attached: Attached, found: Attached) -> None:
     attached.boxes.extend(found.boxes)
     attached.notes.extend(found.notes)
@@ -192,6 +194,7 @@ def _extend(attached: Attached, found: Attached) -> None:
     attached.named.extend(found.named)
     attached.diagrams.extend(found.diagrams)
     attached.words.extend(found.words)
+    attached.charts.extend(found.charts)
 
 
 def _name_of(properties: etree._Element | None) -> str:

@@ -20,7 +20,7 @@ from schemas.locators import place_fragment
 from schemas.records import Extraction
 from schemas.settings import Settings
 from tasks.extraction.slides import extract_pptx
-from tests.tasks.extracted import check_offsets, codes, message, places
+from tests.tasks.extracted import check_offsets, codes, message, places, rewrite_part
 
 BOX = (Inches(1), Inches(1), Inches(3), Inches(1))
 NAMESPACES = (
@@ -60,7 +60,29 @@ def test_each_slide_is_a_section_and_a_place(tmp_path: Path) -> None:
         "2": "## Plan\n\nEverything starts in May.",
     }
     assert place_fragment(extraction.places[1:]) == "#slide=2"
-    assert extraction.title == "Goals"
+    assert extraction.title == ""
+
+
+def test_a_title_slide_names_the_document(tmp_path: Path) -> None:
+    presentation = pptx.Presentation()
+    add_slide(presentation, "Agenda", "x")
+    presentation.slides.add_slide(presentation.slide_layouts[0]).shapes.title.text = "Year in review"
+    assert read(presentation, tmp_path).title == "Year in review"
+    presentation.core_properties.title = "Review 2024"
+    assert read(presentation, tmp_path).title == "Review 2024"
+
+
+@pytest.mark.parametrize("kind", ["slideshow", "template"])
+def test_slide_shows_and_templates_are_read(tmp_path: Path, kind: str) -> None:
+    presentation = pptx.Presentation()
+    add_slide(presentation, "T", "point")
+    presentation.save(str(tmp_path / "a.pptx"))
+    rewrite_part(
+        tmp_path / "a.pptx",
+        "[Content_Types].xml",
+        lambda xml: xml.replace("presentation.main", f"{kind}.main"),
+    )
+    assert "point" in extract_pptx(tmp_path / "a.pptx", Settings(), lambda page: None).text
 
 
 def test_a_slide_without_a_title_is_headed_by_its_number(tmp_path: Path) -> None:

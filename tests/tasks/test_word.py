@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from schemas.errors import Unreadable
+from schemas.errors import Unreadable, Unsupported
 from schemas.records import Extraction
 from schemas.settings import Settings
 from tasks.extraction.word import extract_docx
@@ -227,7 +227,8 @@ def test_tracked_changes_show_what_was_inserted_and_name_what_was_deleted(tmp_pa
         document,
         f'<w:p {W}><w:r><w:t xml:space="preserve">Pay </w:t></w:r>'
         '<w:del w:id="1" w:author="x"><w:r><w:delText>ten</w:delText></w:r></w:del>'
-        '<w:ins w:id="2" w:author="x"><w:r><w:t>twelve</w:t></w:r></w:ins><w:r><w:t xml:space="preserve"> euro.</w:t></w:r></w:p>',
+        '<w:ins w:id="2" w:author="x"><w:r><w:t>twelve</w:t></w:r></w:ins>'
+        '<w:r><w:t xml:space="preserve"> euro.</w:t></w:r></w:p>',
     )
     extraction = read(document, tmp_path)
     assert extraction.text == "Pay twelve euro."
@@ -252,7 +253,8 @@ def test_fields_links_controls_and_formulas_show_what_the_page_shows(tmp_path: P
         document,
         f'<w:p {W} xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math">'
         '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>PAGEREF x</w:instrText></w:r>'
-        '<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>page 4</w:t></w:r><w:r><w:fldChar w:fldCharType="end"/></w:r>'
+        '<w:r><w:fldChar w:fldCharType="separate"/></w:r><w:r><w:t>page 4</w:t></w:r>'
+        '<w:r><w:fldChar w:fldCharType="end"/></w:r>'
         '<w:hyperlink><w:r><w:t xml:space="preserve"> link</w:t></w:r></w:hyperlink>'
         '<w:sdt><w:sdtContent><w:r><w:t xml:space="preserve"> control </w:t></w:r></w:sdtContent></w:sdt>'
         "<m:oMath><m:f><m:num><m:r><m:t>a+b</m:t></m:r></m:num><m:den><m:r><m:t>c</m:t></m:r></m:den></m:f></m:oMath>"
@@ -305,6 +307,55 @@ def test_every_visible_string_is_in_the_text(
         assert word in text
     for words in rows:
         assert "| " + " | ".join(word.replace("|", "\\|") for word in words) + " |" in text
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["openxmlformats-officedocument.wordprocessingml.template", "ms-word.document.macroEnabled"],
+)
+def test_templates_and_files_with_macros_are_read(tmp_path: Path, kind: str) -> None:
+    document = docx.Document()
+    document.add_paragraph("Words.")
+    document.save(str(tmp_path / "a.docx"))
+    plain = "openxmlformats-officedocument.wordprocessingml.document"
+    rewrite_part(
+        tmp_path / "a.docx", "[Content_Types].xml", lambda xml: xml.replace(f"{plain}.main", f"{kind}.main")
+    )
+    assert extract_docx(tmp_path / "a.docx", Settings(), lambda page: None).text == "Words."
+
+
+def test_strict_open_xml_is_unsupported_and_says_what_to_do(tmp_path: Path) -> None:
+    docx.Document().save(str(tmp_path / "a.docx"))
+    rewrite_part(
+        tmp_path / "a.docx",
+        "_rels/.rels",
+        lambda xml: xml.replace(
+            "http://schemas.openxmlformats.org/officeDocument/2006", "http://purl.oclc.org/ooxml"
+        ),
+    )
+    with pytest.raises(Unsupported, match="save it as an ordinary Word file"):
+        extract_docx(tmp_path / "a.docx", Settings(), lambda page: None)
+
+
+def test_a_chart_is_the_table_of_its_figures(tmp_path: Path) -> None:
+    document = docx.Document()
+    drawing = (
+        "<w:r><w:t>Sales:</w:t></w:r><w:r><w:drawing>"
+        '<c:chart xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" '
+        'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" r:id="rX"/></w:drawing></w:r>'
+    )
+    add(document, f"<w:p {W}>{drawing}</w:p>")
+    document.save(str(tmp_path / "a.docx"))
+    series = (
+        "<c:ser><c:tx><c:v>2024</c:v></c:tx><c:cat><c:strLit><c:pt idx='0'><c:v>North</c:v></c:pt></c:strLit></c:cat>"
+        "<c:val><c:numLit><c:formatCode>0%</c:formatCode>"
+        "<c:pt idx='0'><c:v>0.25</c:v></c:pt></c:numLit></c:val></c:ser>"
+    )
+    chart = f'<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart">{series}</c:chartSpace>'
+    add_part(tmp_path / "a.docx", "chart", chart)
+    extraction = extract_docx(tmp_path / "a.docx", Settings(), lambda page: None)
+    assert extraction.text.startswith("Sales:\n\n|  | 2024 |")
+    assert "| North | 25% |" in extraction.text
 
 
 def test_the_namespace_helper_of_python_docx_matches_ours() -> None:

@@ -1,17 +1,18 @@
 """Leases and outcomes: how a document's result becomes visible, all of it or nothing."""
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
 
-from schemas.errors import Failure
-from schemas.records import Job, Policy
+from schemas.errors import Failure, InvariantBroken
+from schemas.records import Job, Policy, Space
+from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger
-from storage.rows import Finished, chunk_rows, posting_rows, text_rows
+from storage.rows import Finished, rows_of, storable_text
 from storage.runs import Run
 from storage.segments import Segment, write_segment
 
@@ -60,25 +61,34 @@ def publish(run: Run, finished: Sequence[Finished], policy: Policy) -> frozenset
     """Makes documents visible in one transaction and returns the ids of those that it made visible.
 
     A document is left out when its job is stale: another run took it over, or the source moved on. Its rows
-    stay in the segment and are never live.
+    stay in the segment and are never live. One that can't be stored fails, and the others are published.
     """
-    with run.index.snapshot() as snapshot:
-        space_id, space = snapshot.space_id, snapshot.space
+    with ledger.reading(run.index.engine) as connection:
+        space_id, space = ledger.live_space(connection, ledger.current_version(connection))
+    storable = list(_storable(run, finished, space))
     tables = {
-        "texts": text_rows(finished, space),
-        "chunks": chunk_rows(finished, space),
-        "postings": posting_rows(finished),
+        kind: pa.concat_tables([rows[kind] for _, rows in storable]) for kind in SEGMENT_SCHEMAS if storable
     }
-    written = [write_segment(run.index.path, kind, table) for kind, table in tables.items()]
+    written = [write_segment(run.index.path, kind, table) for kind, table in tables.items() if table.num_rows]
     stored = {kind: _count_rows(table) for kind, table in tables.items()}
     with ledger.writing(run.index.engine) as connection:
-        accepted = [one for one in finished if _accept(connection, run, one.job)]
+        accepted = [one for one, _ in storable if _accept(connection, run, one.job)]
         if accepted:
             version = new_version(connection, run.run_id)
             for one in accepted:
                 _begin_revision(connection, one, stored, policy, space_id, version)
             _claim(connection, written, space_id, version)
     return frozenset(one.job.document_id for one in accepted)
+
+
+def _storable(
+    run: Run, finished: Sequence[Finished], space: Space
+) -> Iterator[tuple[Finished, Mapping[str, pa.Table]]]:
+    for one in finished:
+        try:
+            yield one, rows_of(one, space)
+        except ValueError as error:
+            fail(run, one.job, Failure("publish", InvariantBroken.kind, f"it can't be stored: {error}"))
 
 
 def _count_rows(table: pa.Table) -> Mapping[str, int]:
@@ -98,14 +108,14 @@ def _held(run: Run, job: Job) -> sa.ColumnElement[bool]:
     )
 
 
-_CLEARED = {"stage": None, "kind": None, "reason": None, "page": None, "transient": False}
+CLEARED = {"stage": None, "kind": None, "reason": None, "page": None, "transient": False}
 _RELEASED = {"lease_owner": None, "lease_until": None}
 
 
 def _accept(connection: sa.Connection, run: Run, job: Job) -> bool:
     values = {"state": "indexed", "last_outcome": "indexed", "attempts": 0, "updated_at": time.time()}
     result = connection.execute(
-        ledger.documents.update().where(_held(run, job)).values(values | _CLEARED | _RELEASED)
+        ledger.documents.update().where(_held(run, job)).values(values | CLEARED | _RELEASED)
     )
     if result.rowcount:
         _remember(connection, run, job, "indexed", None)
@@ -177,6 +187,7 @@ def _claim(connection: sa.Connection, written: Sequence[Segment], space_id: int,
 
 def fail(run: Run, job: Job, failure: Failure) -> bool:
     """Ends the job as failed with its reason; its last good revision stays live. False when the job is stale."""
+    failure = replace(failure, reason=storable_text(failure.reason))
     values = {"state": "failed", "last_outcome": "failed", "updated_at": time.time()}
     with ledger.writing(run.index.engine) as connection:
         result = connection.execute(

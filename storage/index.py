@@ -7,9 +7,11 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from schemas.errors import IndexBroken, SpaceMismatch, UsageError
+from schemas.errors import IndexBroken, PinciteError, SpaceMismatch, UsageError
 from schemas.records import Space
 from storage import ledger
+from storage.disk import writable
+from storage.segments import unclaimed
 from storage.snapshot import Snapshot
 
 LEDGER_FILE = "ledger.sqlite"
@@ -29,8 +31,9 @@ class Index:
             raise UsageError(f"no index at {path}: make one with `pincite index SOURCE --index {path}`")
         index = cls(path)
         try:
-            ledger.check_schema(index.engine)
-        except IndexBroken:
+            with ledger.reading(index.engine) as connection:
+                ledger.check_schema(connection)
+        except PinciteError:
             index.close()
             raise
         return index
@@ -38,22 +41,36 @@ class Index:
     @classmethod
     def create(cls, path: Path, space: Space) -> "Index":
         """The index at `path`, made if there is none. Raises `SpaceMismatch` when it is of another space."""
-        path.mkdir(parents=True, exist_ok=True)
+        _make_folder(path)
         index = cls(path)
         try:
-            ledger.create_schema(index.engine)
-            ledger.check_schema(index.engine)
-            with ledger.writing(index.engine) as connection:
-                if connection.scalar(sa.select(ledger.live_spaces.c.space_id)) is None:
-                    space_id = connection.scalar(
-                        ledger.spaces.insert().values(**asdict(space)).returning(ledger.spaces.c.space_id)
-                    )
-                    connection.execute(ledger.live_spaces.insert().values(since_version=0, space_id=space_id))
+            with ledger.reading(index.engine) as connection:
+                stands = ledger.has_schema(connection)
+            if not stands:
+                index._set_up(space)
+            with ledger.reading(index.engine) as connection:
+                ledger.check_schema(connection)
             index.require_space(space)
         except BaseException:
             index.close()
             raise
         return index
+
+    def _set_up(self, space: Space) -> None:
+        """Tables and space in one transaction, so that no kill leaves an index without a space."""
+        if unclaimed(self.path, set()):
+            raise IndexBroken(
+                f"the index at {self.path} has segments but an empty ledger: restore {LEDGER_FILE} from a copy, "
+                "or index again into a new folder"
+            )
+        with ledger.writing(self.engine) as connection:
+            if ledger.has_schema(connection):
+                return  # another process was faster
+            ledger.create_schema(connection)
+            space_id = connection.scalar(
+                ledger.spaces.insert().values(**asdict(space)).returning(ledger.spaces.c.space_id)
+            )
+            connection.execute(ledger.live_spaces.insert().values(since_version=0, space_id=space_id))
 
     def __enter__(self) -> "Index":
         return self
@@ -66,20 +83,34 @@ class Index:
 
     def require_space(self, wanted: Space) -> None:
         """Raises `SpaceMismatch`, naming both, unless `wanted` is the live space."""
-        with self.snapshot() as snapshot:
-            if snapshot.space != wanted:
-                raise SpaceMismatch(
-                    f"the index at {self.path} is of the space {snapshot.space}; the settings ask for {wanted}. "
-                    "Vectors of two spaces can't be compared: use the settings that the index was made with, or "
-                    "index into a new folder"
-                )
+        with ledger.reading(self.engine) as connection:
+            _, live = ledger.live_space(connection, ledger.current_version(connection))
+        if live != wanted:
+            raise SpaceMismatch(
+                f"the index at {self.path} is of the space {live}; the settings ask for {wanted}. "
+                "Vectors of two spaces can't be compared: use the settings that the index was made with, or "
+                "index into a new folder"
+            )
 
     @contextmanager
     def snapshot(self, version: int | None = None) -> Iterator[Snapshot]:
         """One version of the index, the newest if none is named; later commits do not disturb it."""
         with ledger.reading(self.engine) as connection:
-            newest = ledger.current_version(connection)
-            if version is not None and not 0 <= version <= newest:
-                raise UsageError(f"there is no version {version}: the index has the versions 0 to {newest}")
-            snapshot = Snapshot.read(connection, self.path, newest if version is None else version)
+            snapshot = self.snapshot_within(connection, version)
         yield snapshot
+
+    def snapshot_within(self, connection: sa.Connection, version: int | None = None) -> Snapshot:
+        """The snapshot that a read transaction sees, for who reads more of the ledger beside it."""
+        newest = ledger.current_version(connection)
+        if version is not None and not 0 <= version <= newest:
+            raise UsageError(f"there is no version {version}: the index has the versions 0 to {newest}")
+        return Snapshot.read(connection, self.path, newest if version is None else version)
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"the index folder {path!r} has a name that is not UTF-8: choose another") from error
+    with writable(path):
+        path.mkdir(parents=True, exist_ok=True)

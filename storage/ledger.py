@@ -11,7 +11,8 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from schemas.errors import IndexBroken
+from schemas.errors import IndexBroken, IndexBusy, PinciteError, UsageError
+from schemas.records import Space
 
 SCHEMA_VERSION = "1"
 
@@ -168,12 +169,14 @@ attempts = sa.Table(
 
 def connect(path: Path) -> sa.Engine:
     """An engine on the SQLite file. Transactions of `writing` take the write lock at once."""
-    engine = sa.create_engine(f"sqlite:///{path}", poolclass=sa.pool.QueuePool, pool_size=4, max_overflow=60)
+    url = sa.URL.create("sqlite", database=str(path))
+    engine = sa.create_engine(url, poolclass=sa.pool.QueuePool, pool_size=4, max_overflow=60)
 
     @sa.event.listens_for(engine, "connect")
     def configure(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None  # SQLAlchemy's own BEGIN below, not the driver's late one
-        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=60000", "foreign_keys=ON"):
+        # busy_timeout comes first: the switch to WAL by the first of several connections waits by it.
+        for pragma in ("busy_timeout=60000", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
     @sa.event.listens_for(engine, "begin")
@@ -198,32 +201,53 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
         yield connection
 
 
+_REFUSED_BY_DISK = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+}
+_HELD_BY_OTHERS = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
 @contextmanager
 def readable() -> Iterator[None]:
-    """Turns what SQLite says of a damaged, full or read-only ledger into one clear error."""
+    """Turns what SQLite says of a damaged, full, read-only or busy ledger into one clear error."""
     try:
         yield
     except (sa.exc.DatabaseError, sqlite3.DatabaseError) as error:
-        cause = getattr(error, "orig", error)
-        raise IndexBroken(
-            f"the ledger can't be used: {cause}. If it is damaged, restore the index folder from a copy or "
-            "index again into a new folder; if the disk is full or read-only, mend that and run again"
-        ) from error
+        raise _clear(getattr(error, "orig", error)) from error
 
 
-def create_schema(engine: sa.Engine) -> None:
-    """Makes the tables; a no-op where they stand."""
-    with writing(engine) as connection:
-        metadata.create_all(connection)
-        known = connection.scalar(sa.select(meta.c.value).where(meta.c.key == "schema_version"))
-        if known is None:
-            connection.execute(meta.insert().values(key="schema_version", value=SCHEMA_VERSION))
+def _clear(cause: BaseException) -> PinciteError:
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF  # the low byte is the primary code
+    if code in _HELD_BY_OTHERS:
+        return IndexBusy(f"the ledger is held by another process ({cause}): wait until it ends")
+    if code in _REFUSED_BY_DISK:
+        return UsageError(
+            f"the ledger can't be read or written: {cause}. Nothing that was stored is lost: see that its folder "
+            "may be written and that the disk has room, then run again"
+        )
+    return IndexBroken(
+        f"the ledger can't be used: {cause}. Restore the index folder from a copy, or index again into a new folder"
+    )
 
 
-def check_schema(engine: sa.Engine) -> None:
+def has_schema(connection: sa.Connection) -> bool:
+    """Whether the ledger was ever set up."""
+    return sa.inspect(connection).has_table(meta.name)
+
+
+def create_schema(connection: sa.Connection) -> None:
+    """Makes the tables in an empty ledger."""
+    metadata.create_all(connection)
+    connection.execute(meta.insert().values(key="schema_version", value=SCHEMA_VERSION))
+
+
+def check_schema(connection: sa.Connection) -> None:
     """Raises `IndexBroken` when the ledger is of another schema version or is none at all."""
-    with reading(engine) as connection:
-        known = connection.scalar(sa.select(meta.c.value).where(meta.c.key == "schema_version"))
+    known = connection.scalar(sa.select(meta.c.value).where(meta.c.key == "schema_version"))
     if known != SCHEMA_VERSION:
         raise IndexBroken(
             f"the ledger has schema version {known}, this Pincite reads {SCHEMA_VERSION}: use the Pincite that "
@@ -242,3 +266,18 @@ def live_at(table: sa.Table, version: int) -> sa.ColumnElement[bool]:
 def current_version(connection: sa.Connection) -> int:
     """The newest version; 0 for an index to which nothing was ever published."""
     return connection.scalar(sa.select(sa.func.coalesce(sa.func.max(versions.c.version), 0))) or 0
+
+
+def live_space(connection: sa.Connection, version: int) -> tuple[int, Space]:
+    """The space that is searched at a version, with its key."""
+    query = (
+        sa.select(spaces)
+        .join(live_spaces, live_spaces.c.space_id == spaces.c.space_id)
+        .where(live_spaces.c.since_version <= version)
+        .order_by(live_spaces.c.since_version.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).mappings().first()
+    if row is None:
+        raise IndexBroken("the ledger names no live space: restore the index folder from a copy")
+    return row["space_id"], Space(**{name: row[name] for name in Space.__slots__})

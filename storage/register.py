@@ -3,20 +3,18 @@
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
-from typing import Any
+from functools import cached_property
 
 import sqlalchemy as sa
 
 from schemas.records import Policy, Registered, SourceFile
 from storage import ledger
-from storage.commit import new_version
+from storage.commit import CLEARED, new_version
 from storage.index import Index
 from storage.runs import Run
-
-Row = Mapping[str, Any]
+from storage.standing import Row, match, standing_of
 
 
 def known_files(index: Index, source: str) -> dict[str, SourceFile]:
@@ -31,48 +29,30 @@ def known_files(index: Index, source: str) -> dict[str, SourceFile]:
 
 
 def is_idle(index: Index, source: str, files: Sequence[SourceFile], policy: Policy) -> bool:
-    """Whether a run over `files` would change nothing in the ledger but its list of runs."""
-    known = known_files(index, source)
-    seen = {file.path: file for file in files}
-    if known.keys() != seen.keys() or any(_moved(known[path], seen[path]) for path in seen):
-        return False
+    """Whether `register` would find no document to hand out; it may find deleted and renamed ones."""
     with ledger.reading(index.engine) as connection:
-        rows = _rows(connection, source)
-    return all(_standing(row, seen[path], policy) in ("unchanged", "failed") for path, row in rows.items())
-
-
-def _moved(known: SourceFile, seen: SourceFile) -> bool:
-    return (known.size_bytes, known.mtime_ns, known.ctime_ns, known.sha256) != (
-        seen.size_bytes,
-        seen.mtime_ns,
-        seen.ctime_ns,
-        seen.sha256,
-    )
+        matches = match(_rows(connection, source), files)
+    known = (*matches.kept, *matches.renamed)
+    due = any(standing_of(row, file, policy).due for row, file in known)
+    return not due and all(file.unreadable for file in matches.fresh)
 
 
 def register(run: Run, files: Sequence[SourceFile], policy: Policy) -> Registered:
     """Writes every file and every loss of the source into the ledger, in one transaction.
 
-    A document whose file is gone leaves the search with it. A file under a new path with the bytes of a
-    vanished one is that document renamed, unless its name was part of what was indexed (a title made from
-    the name, another kind of file): then it is a new one.
+    A document whose file is gone leaves the search with it. A renamed one keeps what is stored of it, unless
+    its name was part of that (a title made from the name, another kind of file): then it is a new one.
     """
     with ledger.writing(run.index.engine) as connection:
         changes = _Changes(run, policy, connection)
-        rows = _rows(connection, run.source)
-        seen = {file.path: file for file in files}
-        gone = {path: row for path, row in rows.items() if path not in seen}
-        fresh = []
-        for path in sorted(seen):
-            if path in rows:
-                changes.keep(rows[path], seen[path])
-            elif (former := _former_path(seen[path], gone)) is not None:
-                changes.rename(gone.pop(former), seen[path])
-            else:
-                fresh.append(seen[path])
-        for path in sorted(gone):
-            changes.delete(gone[path])
-        for file in fresh:
+        matches = match(_rows(connection, run.source), files)
+        for row in matches.gone:
+            changes.delete(row)
+        for row, file in matches.renamed:
+            changes.rename(row, file)
+        for row, file in matches.kept:
+            changes.keep(row, file)
+        for file in matches.fresh:
             changes.add(file)
         return changes.write()
 
@@ -94,33 +74,6 @@ def _rows(connection: sa.Connection, source: str) -> dict[str, Row]:
     return {row["path"]: dict(row) for row in connection.execute(query).mappings()}
 
 
-def _former_path(file: SourceFile, gone: Mapping[str, Row]) -> str | None:
-    if not file.sha256:
-        return None
-    for path, row in sorted(gone.items()):
-        same_kind = PurePosixPath(path).suffix == PurePosixPath(file.path).suffix
-        whole = row["state"] == "indexed" and row["title_from_name"] is False
-        if row["sha256"] == row["live_sha256"] == file.sha256 and same_kind and whole:
-            return path
-    return None
-
-
-def _standing(row: Row, file: SourceFile, policy: Policy) -> str:
-    """What is to be done with a document that stays: unchanged, failed, or why it is taken up again."""
-    if file.unreadable:
-        return "failed"
-    if file.sha256 != row["sha256"]:
-        return "changed"
-    if row["state"] == "indexed":
-        return "unchanged" if row["live_recipe"] == policy.recipe else "stale"
-    if row["state"] != "failed":
-        return "retried"  # left over by a run that was killed
-    asked = policy.retry is not None and (not policy.retry or row["path"] in policy.retry)
-    other_settings = (row["recipe"], row["limits"]) != (policy.recipe, policy.limits)
-    worth_it = bool(row["transient"]) and row["attempts"] < policy.attempts
-    return "retried" if asked or other_settings or worth_it else "failed"
-
-
 @dataclass
 class _Changes:
     """Collects the rows to write, so that thousands of documents are few statements."""
@@ -129,74 +82,67 @@ class _Changes:
     policy: Policy
     connection: sa.Connection
     counts: Counter[str] = field(default_factory=Counter)
-    pending: list[tuple[str, str]] = field(default_factory=list)
+    pending: list[tuple[str, str]] = field(default_factory=list)  # path and document id
     updates: list[dict[str, object]] = field(default_factory=list)
+    moves: list[dict[str, object]] = field(default_factory=list)
     inserts: list[dict[str, object]] = field(default_factory=list)
-    version: int | None = None
 
     def keep(self, row: Row, file: SourceFile) -> None:
-        standing = _standing(row, file, self.policy)
-        self.counts[standing] += 1
-        values = _file_values(file)
-        if file.unreadable:
-            values |= _unreadable_values(file) | {"sha256": row["sha256"]}
-        elif standing in ("changed", "stale", "retried"):
-            newer = standing == "changed"
-            explicit = self.policy.retry is not None
-            values |= {
-                "state": "pending",
-                "source_version": row["source_version"] + newer,
-                "attempts": 0 if newer or explicit or standing == "stale" else row["attempts"],
-                "last_outcome": None,
-            }
-            self.pending.append((file.path, row["document_id"]))
+        standing = standing_of(row, file, self.policy)
+        self.counts[standing.word] += 1
+        values: dict[str, object] = {"last_outcome": None if standing.due else standing.word}
+        if file.unreadable:  # its size and times stay those of the bytes that were hashed
+            values |= _unreadable_values(file)
         else:
-            values["last_outcome"] = standing
+            moved_on = file.sha256 != row["sha256"]
+            values |= _file_values(file) | {"source_version": row["source_version"] + moved_on}
+        if standing.due:
+            values |= {"state": "pending", "attempts": 0 if standing.anew else row["attempts"]}
+            self.pending.append((file.path, row["document_id"]))
+        elif standing.word == "unchanged" and row["state"] != "indexed":
+            values |= {"state": "indexed", "attempts": 0} | CLEARED
         self._update(row, values)
 
     def rename(self, row: Row, file: SourceFile) -> None:
         self.counts["renamed"] += 1
-        self.counts["unchanged"] += 1
         live = self._end_revision(row)
-        self.connection.execute(
-            ledger.revisions.insert(),
-            [
-                {**one, "path": file.path, "began_version": self._version(), "ended_version": None}
-                for one in live
-            ],
-        )
-        self._update(row, _file_values(file) | {"path": file.path, "last_outcome": "unchanged"})
+        began = {"path": file.path, "began_version": self.version, "ended_version": None}
+        self.connection.execute(ledger.revisions.insert(), [one | began for one in live])
+        # Over a name that no file can have: two documents may have swapped theirs.
+        self._update(row, {"path": f"//{row['document_id']}"})
+        self.moves.append({"key": row["document_id"], "path": file.path})
+        self.keep(row, file)
 
     def delete(self, row: Row) -> None:
         self.counts["deleted"] += 1
         self._end_revision(row)
-        self._update(row, {"state": "deleted", "last_outcome": "deleted", "lease_owner": None})
+        self._update(row, {"state": "deleted", "last_outcome": "deleted"})
 
     def add(self, file: SourceFile) -> None:
         document_id = self._new_id(file.path)
-        values = {
+        values: dict[str, object] = {
             "document_id": document_id,
             "source": self.run.source,
             "path": file.path,
             "state": "pending",
             "last_run": self.run.run_id,
-            "updated_at": time.time(),
             "last_outcome": None,
-        } | _file_values(file)
+            "updated_at": time.time(),
+        }
         if file.unreadable:
-            values |= _unreadable_values(file)
             self.counts["failed"] += 1
+            values |= _unreadable_values(file)
         else:
             self.counts["new"] += 1
             self.pending.append((file.path, document_id))
-        self.inserts.append(values)
+        self.inserts.append(values | _file_values(file))
 
     def write(self) -> Registered:
         documents = ledger.documents
-        for group in _by_columns(self.updates):
-            self.connection.execute(
-                documents.update().where(documents.c.document_id == sa.bindparam("key")), group
-            )
+        by_key = documents.update().where(documents.c.document_id == sa.bindparam("key"))
+        for group in (*_by_columns(self.updates), self.moves):
+            if group:
+                self.connection.execute(by_key, group)
         for group in _by_columns(self.inserts):
             self.connection.execute(documents.insert(), group)
         return Registered(pending=tuple(key for _, key in sorted(self.pending)), **self.counts)
@@ -206,29 +152,33 @@ class _Changes:
             {"key": row["document_id"], "last_run": self.run.run_id, "updated_at": time.time()} | values
         )
 
-    def _version(self) -> int:
-        if self.version is None:
-            self.version = new_version(self.connection, self.run.run_id)
-        return self.version
+    @cached_property
+    def version(self) -> int:
+        """The version that all changes of this registration belong to, begun when the first one needs it."""
+        return new_version(self.connection, self.run.run_id)
 
     def _end_revision(self, row: Row) -> list[dict[str, object]]:
         revisions = ledger.revisions
         live = sa.and_(revisions.c.document_id == row["document_id"], revisions.c.ended_version.is_(None))
         rows = [dict(one) for one in self.connection.execute(sa.select(revisions).where(live)).mappings()]
         if rows:
-            self.connection.execute(revisions.update().where(live).values(ended_version=self._version()))
+            self.connection.execute(revisions.update().where(live).values(ended_version=self.version))
         return rows
+
+    @cached_property
+    def _taken_ids(self) -> frozenset[str]:
+        return frozenset(self.connection.scalars(sa.select(ledger.documents.c.document_id)))
 
     def _new_id(self, path: str) -> str:
         """The first id of this path that no document, living or deleted, ever had."""
-        taken = sa.select(ledger.documents.c.document_id)
-        for nth in range(1_000_000):
-            name = f"{self.run.source}\0{path}\0{nth}"
-            document_id = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-            known = self.connection.scalar(taken.where(ledger.documents.c.document_id == document_id))
-            if known is None:
-                return document_id
-        raise AssertionError("a path can't have had a million documents")
+        nth = 0
+        while (document_id := _document_id(self.run.source, path, nth)) in self._taken_ids:
+            nth += 1
+        return document_id
+
+
+def _document_id(source: str, path: str, nth: int) -> str:
+    return hashlib.sha256(f"{source}\0{path}\0{nth}".encode()).hexdigest()[:16]
 
 
 def _by_columns(rows: Sequence[dict[str, object]]) -> list[list[dict[str, object]]]:
@@ -254,6 +204,7 @@ def _unreadable_values(file: SourceFile) -> dict[str, object]:
         "stage": "discover",
         "kind": "unreadable",
         "reason": file.unreadable,
+        "page": None,
         "transient": True,
         "last_outcome": "failed",
     }

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from schemas.errors import UsageError
 from schemas.records import Space
 from storage import ledger
 from storage.index import Index
-from storage.snapshot import LiveDocument
+from storage.snapshot import LiveDocument, Snapshot
+
+STATES = ("indexed", "failed", "stale", "pending", "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +47,22 @@ def document_reports(
     index: Index, current_recipe: str, state: str | None = None
 ) -> tuple[DocumentReport, ...]:
     """Documents sorted by path; with `state`, only those of it ("stale" is one of the states asked for)."""
-    with index.snapshot() as snapshot:
-        live = {document.document_id: document for document in snapshot.documents()}
+    if state is not None and state not in STATES:
+        raise UsageError(f"no document is ever {state!r}: ask for one of {', '.join(STATES)}")
+    with ledger.reading(index.engine) as connection:
+        reports = _reports(connection, index.snapshot_within(connection), current_recipe)
+    if state == "stale":
+        return tuple(report for report in reports if report.stale_reason)
+    return tuple(report for report in reports if state in (None, report.state))
+
+
+def _reports(
+    connection: sa.Connection, snapshot: Snapshot, current_recipe: str
+) -> tuple[DocumentReport, ...]:
+    live = {document.document_id: document for document in snapshot.documents()}
     documents = ledger.documents
     query = sa.select(documents).where(documents.c.state != "deleted")
-    with ledger.reading(index.engine) as connection:
-        rows = connection.execute(query.order_by(documents.c.path, documents.c.source)).all()
-    reports = (
+    return tuple(
         DocumentReport(
             path=row.path,
             source=row.source,
@@ -63,13 +75,8 @@ def document_reports(
             stale_reason=_stale_reason(live.get(row.document_id), current_recipe),
             live=live.get(row.document_id),
         )
-        for row in rows
+        for row in connection.execute(query.order_by(documents.c.path, documents.c.source))
     )
-    return tuple(report for report in reports if state in (None, report.state) or _is_stale(report, state))
-
-
-def _is_stale(report: DocumentReport, state: str | None) -> bool:
-    return state == "stale" and bool(report.stale_reason)
 
 
 def _stale_reason(live: LiveDocument | None, current_recipe: str) -> str:
@@ -81,22 +88,20 @@ def _stale_reason(live: LiveDocument | None, current_recipe: str) -> str:
 
 
 def index_report(index: Index, current_recipe: str) -> IndexReport:
-    """Counts as the ledger and the live revisions have them."""
-    reports = document_reports(index, current_recipe)
-    with index.snapshot() as snapshot:
-        live, space, version = snapshot.documents(), snapshot.space, snapshot.version
+    """Counts as the ledger and the live revisions have them, all of the same moment."""
     runs = ledger.runs
     with ledger.reading(index.engine) as connection:
-        last = (
-            connection.execute(sa.select(runs).order_by(runs.c.started_at.desc()).limit(1)).mappings().first()
-        )
+        snapshot = index.snapshot_within(connection)
+        reports = _reports(connection, snapshot, current_recipe)
+        newest = sa.select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(1)
+        last = connection.execute(newest).mappings().first()
     return IndexReport(
-        version=version,
-        space=space,
+        version=snapshot.version,
+        space=snapshot.space,
         states=Counter(report.state for report in reports),
         stale=Counter(report.stale_reason for report in reports if report.stale_reason),
-        chunks=sum(document.chunks for document in live),
-        over_window=sum(document.over_window for document in live),
+        chunks=sum(document.chunks for document in snapshot.documents()),
+        over_window=sum(document.over_window for document in snapshot.documents()),
         sources=tuple(sorted({report.source for report in reports})),
         last_run=dict(last) if last else None,
     )

@@ -1,4 +1,4 @@
-"""Records to Arrow rows, and back."""
+"""Records to Arrow rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,18 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.locators import char_fragment, overlapping, place_fragment
-from schemas.records import (
-    Block,
-    Chunk,
-    DocumentWarning,
-    Extraction,
-    Job,
-    Page,
-    Place,
-    Prepared,
-    Space,
-    Word,
-)
+from schemas.records import Chunk, Extraction, Job, Prepared, Space
 from schemas.tables import CHUNKS, POSTINGS, TEXTS, chunk_id
 
 
@@ -32,39 +21,47 @@ class Finished:
     vectors: np.ndarray  # float32 [chunks, dimension]
 
 
-def text_rows(finished: Sequence[Finished], space: Space) -> pa.Table:
-    rows = [
-        {
-            "document_id": one.job.document_id,
-            "revision": one.job.revision,
-            "title": one.title,
-            "media_type": extraction.media_type,
-            "text": extraction.text,
-            "source_sha256": one.job.sha256,
-            "blocks": [asdict(block) for block in extraction.blocks],
-            "places": [asdict(place) for place in extraction.places],
-            "pages": [asdict(page) for page in extraction.pages],
-            "words": [asdict(word) for word in extraction.words],
-            "warnings": [asdict(warning) for warning in extraction.warnings],
-            "pipeline": space.pipeline,
-            "extractor": extraction.extractor,
-            "extractor_version": extraction.extractor_version,
+def rows_of(one: Finished, space: Space) -> dict[str, pa.Table]:
+    """The rows of one document by kind of segment. Raises `ValueError` when a value can't be stored."""
+    try:
+        return {
+            "texts": _text_row(one, space),
+            "chunks": _chunk_rows(one, space),
+            "postings": _posting_rows(one),
         }
-        for one in finished
-        for extraction in [one.prepared.extraction]
-    ]
-    return pa.Table.from_pylist(rows, schema=TEXTS)
+    except (UnicodeError, OverflowError, pa.ArrowException) as error:
+        raise ValueError(str(error)) from error
 
 
-def chunk_rows(finished: Sequence[Finished], space: Space) -> pa.Table:
+def _text_row(one: Finished, space: Space) -> pa.Table:
+    extraction = one.prepared.extraction
+    row = {
+        "document_id": one.job.document_id,
+        "revision": one.job.revision,
+        "title": one.title,
+        "media_type": extraction.media_type,
+        "text": extraction.text,
+        "source_sha256": one.job.sha256,
+        "blocks": [asdict(block) for block in extraction.blocks],
+        "places": [asdict(place) for place in extraction.places],
+        "pages": [asdict(page) for page in extraction.pages],
+        "words": [asdict(word) for word in extraction.words],
+        "warnings": [asdict(warning) for warning in extraction.warnings],
+        "pipeline": space.pipeline,
+        "extractor": extraction.extractor,
+        "extractor_version": extraction.extractor_version,
+    }
+    return pa.Table.from_pylist([row], schema=TEXTS)
+
+
+def _chunk_rows(one: Finished, space: Space) -> pa.Table:
     rows = [
         _chunk_row(one, chunk, terms, space)
-        for one in finished
         for chunk, terms in zip(one.prepared.chunks, one.prepared.terms, strict=True)
     ]
     columns = [field for field in CHUNKS if field.name != "embedding"]
     table = pa.Table.from_pylist(rows, schema=pa.schema(columns))
-    vectors = np.concatenate([one.vectors for one in finished]).astype(np.float32, copy=False)
+    vectors = one.vectors.astype(np.float32, copy=False)
     offsets = np.arange(0, vectors.size + 1, space.dimension, dtype=np.int32)
     embedding = pa.ListArray.from_arrays(pa.array(offsets), pa.array(vectors.reshape(-1)))
     return table.append_column(CHUNKS.field("embedding"), embedding)
@@ -88,7 +85,7 @@ def _chunk_row(one: Finished, chunk: Chunk, terms: Mapping[str, int], space: Spa
         "locator": place_fragment(places) or char_fragment(chunk.start, chunk.end),
         "page_first": pages[0] if pages else None,
         "page_last": pages[-1] if pages else None,
-        "ocr_confidence": ocr_confidence(extraction, chunk.start, chunk.end),
+        "ocr_confidence": _ocr_confidence(extraction, chunk.start, chunk.end),
         "tokens": chunk.tokens,
         "over_window": chunk.over_window,
         "terms": sum(terms.values()),
@@ -103,7 +100,7 @@ def _chunk_row(one: Finished, chunk: Chunk, terms: Mapping[str, int], space: Spa
     }
 
 
-def ocr_confidence(extraction: Extraction, start: int, end: int) -> float | None:
+def _ocr_confidence(extraction: Extraction, start: int, end: int) -> float | None:
     """Mean confidence, 0 to 100 and weighted by characters, of the OCR words in `[start, end)`; None without any."""
     overlaps = [
         (min(word.end, end) - max(word.start, start), word.confidence)
@@ -113,10 +110,9 @@ def ocr_confidence(extraction: Extraction, start: int, end: int) -> float | None
     return sum(length * confidence for length, confidence in overlaps) / weight if weight else None
 
 
-def posting_rows(finished: Sequence[Finished]) -> pa.Table:
+def _posting_rows(one: Finished) -> pa.Table:
     keys = [
         (term, one.job.document_id, one.job.revision, chunk.ordinal, tf)
-        for one in finished
         for chunk, terms in zip(one.prepared.chunks, one.prepared.terms, strict=True)
         for term, tf in sorted(terms.items())
     ]
@@ -127,23 +123,6 @@ def posting_rows(finished: Sequence[Finished]) -> pa.Table:
     )
 
 
-def extraction_of(row: Mapping[str, object]) -> Extraction:
-    """The extraction that a row of TEXTS holds."""
-
-    def records(column: str, record: type) -> tuple[object, ...]:
-        value = row[column]
-        assert isinstance(value, list)
-        return tuple(record(**item) for item in value)
-
-    return Extraction(
-        text=str(row["text"]),
-        title=str(row["title"]),
-        media_type=str(row["media_type"]),
-        extractor=str(row["extractor"]),
-        extractor_version=str(row["extractor_version"]),
-        blocks=records("blocks", Block),  # type: ignore[arg-type]  # one loader for five record types
-        places=records("places", Place),  # type: ignore[arg-type]
-        pages=records("pages", Page),  # type: ignore[arg-type]
-        words=records("words", Word),  # type: ignore[arg-type]
-        warnings=records("warnings", DocumentWarning),  # type: ignore[arg-type]
-    )
+def storable_text(text: str) -> str:
+    """`text` with what UTF-8 can't hold, halves of surrogate pairs, shown as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -5,16 +5,18 @@ import socket
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 
-from schemas.errors import IndexBroken
+from schemas.errors import IndexBroken, PinciteError
 from schemas.records import Counts
 from storage import ledger
+from storage.disk import writable
 from storage.index import Index
 from storage.lock import exclusive
+from storage.rows import storable_text
 from storage.segments import unclaimed
 
 
@@ -52,34 +54,38 @@ def begin_run(index: Index, kind: str, source: str) -> Iterator[Run]:
         try:
             yield run
         except BaseException as error:
-            _end(run, "broken", message=f"{type(error).__name__}: {error}")
+            with suppress(PinciteError):  # a ledger that can't be written now; the next run marks this one
+                _break_off(run, error)
             raise
 
 
 def _take_over(index: Index) -> None:
     """Frees the leases of dead runs and removes files that no transaction claimed.
 
-    We hold the lock, so no other run of this machine is alive; a lease of another machine is left until it ends.
+    We hold the lock, so no other run is alive, whatever host name it had (each container has its own).
     """
-    runs, documents = ledger.runs, ledger.documents
-    ours = sa.select(runs.c.run_id).where(runs.c.host == socket.gethostname())
+    runs = ledger.runs
     with ledger.writing(index.engine) as connection:
-        connection.execute(
-            documents.update()
-            .where(
-                documents.c.state == "running",
-                sa.or_(documents.c.lease_until < time.time(), documents.c.lease_owner.in_(ours)),
-            )
-            .values(state="pending", lease_owner=None, lease_until=None)
-        )
+        _free(connection, sa.true())
         connection.execute(
             runs.update()
-            .where(runs.c.state == "running", runs.c.host == socket.gethostname())
+            .where(runs.c.state == "running")
             .values(state="broken", ended_at=time.time(), message="its process ended before the run did")
         )
         claimed = set(connection.scalars(sa.select(ledger.segments.c.file)))
-    for path in unclaimed(index.path, claimed):
-        path.unlink()
+    with writable(index.path):
+        for path in unclaimed(index.path, claimed):
+            path.unlink()
+
+
+def _free(connection: sa.Connection, whose: sa.ColumnElement[bool]) -> None:
+    """Documents under a lease become pending again."""
+    documents = ledger.documents
+    connection.execute(
+        documents.update()
+        .where(documents.c.state == "running", whose)
+        .values(state="pending", lease_owner=None, lease_until=None)
+    )
 
 
 def finish_run(run: Run) -> Counts:
@@ -96,14 +102,21 @@ def finish_run(run: Run) -> Counts:
     if open_documents:
         raise IndexBroken(f"{open_documents} documents of run {run.run_id} have no outcome: run again")
     counts = Counts(discovered=sum(by_outcome.values()), **by_outcome)
-    _end(run, "completed", **asdict(counts))
+    with ledger.writing(run.index.engine) as connection:
+        _end(connection, run, "completed", **asdict(counts))
     return counts
 
 
-def _end(run: Run, state: str, **values: object) -> None:
+def _break_off(run: Run, error: BaseException) -> None:
     with ledger.writing(run.index.engine) as connection:
-        connection.execute(
-            ledger.runs.update()
-            .where(ledger.runs.c.run_id == run.run_id)
-            .values(state=state, ended_at=time.time(), **values)
-        )
+        _free(connection, ledger.documents.c.lease_owner == run.run_id)
+        message = storable_text(f"{type(error).__name__}: {error}")
+        _end(connection, run, "broken", message=message)
+
+
+def _end(connection: sa.Connection, run: Run, state: str, **values: object) -> None:
+    connection.execute(
+        ledger.runs.update()
+        .where(ledger.runs.c.run_id == run.run_id)
+        .values(state=state, ended_at=time.time(), **values)
+    )

@@ -10,13 +10,16 @@ import pyarrow.parquet as pq
 
 from schemas.errors import IndexBroken
 from schemas.tables import SEGMENT_SCHEMAS
+from storage.disk import writable
 
 FOLDER = "segments"
+_REMEDY = "restore the file from a copy, or index again into a new folder"
 _SORT = {
     "texts": [("document_id", "ascending"), ("revision", "ascending")],
     "chunks": [("chunk_id", "ascending")],
     "postings": [("term", "ascending"), ("document_id", "ascending"), ("ordinal", "ascending")],
 }
+_ROW_GROUP = {"postings": 16_384}  # eight terms of 272,000 rows: 6 ms CPU to read instead of 29
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ def write_segment(index: Path, kind: str, table: pa.Table) -> Segment:
     pq.write_table(
         table,
         sink,
+        row_group_size=_ROW_GROUP.get(kind),
         compression="zstd",
         compression_level=1,
         use_dictionary=[
@@ -54,18 +58,22 @@ def write_segment(index: Path, kind: str, table: pa.Table) -> Segment:
 
 
 def _write_durably(path: Path, data: pa.Buffer) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
-    with temporary.open("wb") as file:
-        file.write(memoryview(data))
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.rename(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    with writable(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as file:
+                file.write(memoryview(data))
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.rename(path)
+        finally:
+            temporary.unlink(missing_ok=True)  # of a write that failed, on a full disk above all
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def read_segment(
@@ -79,9 +87,17 @@ def read_segment(
         return pq.read_table(index / file, columns=columns, filters=filters, partitioning=None)
     except (OSError, pa.ArrowException) as error:
         raise IndexBroken(
-            f"segment {file} can't be read: {error}. Run `pincite verify`, then restore the file from a copy "
-            "or index again into a new folder"
+            f"segment {file} can't be read: {error}. Run `pincite verify` to see what is broken; {_REMEDY}"
         ) from error
+
+
+def require_whole(index: Path, segment: Segment) -> None:
+    """Raises `IndexBroken` unless the file is there with the bytes that were written."""
+    path = index / segment.file
+    if not path.is_file():
+        raise IndexBroken(f"{segment.file} is missing: {_REMEDY}")
+    if sha256_of(path) != segment.sha256:
+        raise IndexBroken(f"{segment.file} is not what was written: {_REMEDY}")
 
 
 def sha256_of(path: Path) -> str:

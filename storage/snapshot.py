@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
 
-from schemas.errors import IndexBroken
 from schemas.records import Space
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger
@@ -63,17 +62,7 @@ class Snapshot:
 
     @classmethod
     def read(cls, connection: sa.Connection, index: Path, version: int) -> "Snapshot":
-        space_id = connection.scalar(
-            sa.select(ledger.live_spaces.c.space_id)
-            .where(ledger.live_spaces.c.since_version <= version)
-            .order_by(ledger.live_spaces.c.since_version.desc())
-            .limit(1)
-        )
-        query = sa.select(ledger.spaces).where(ledger.spaces.c.space_id == space_id)
-        row = connection.execute(query).mappings().first()
-        if row is None or space_id is None:
-            raise IndexBroken("the ledger names no live space: restore the index folder from a copy")
-        space = Space(**{name: row[name] for name in Space.__slots__})
+        space_id, space = ledger.live_space(connection, version)
         return cls(
             index,
             version,
@@ -92,24 +81,22 @@ class Snapshot:
         return self._live("chunks", columns, sort="chunk_id")
 
     def postings(self, terms: Sequence[str]) -> pa.Table:
-        """Live rows of POSTINGS for these terms, sorted by term, document and ordinal."""
+        """Live rows of POSTINGS for these terms, segment by segment; each is sorted by term, document, ordinal."""
         return self._live("postings", SEGMENT_SCHEMAS["postings"].names, [("term", "in", sorted(set(terms)))])
 
-    def text(self, document_id: str) -> Mapping[str, object]:
-        """The row of TEXTS of one live document. Raises `IndexBroken` when it is not stored."""
-        names = SEGMENT_SCHEMAS["texts"].names
-        rows = self._live("texts", names, [("document_id", "==", document_id)]).to_pylist()
-        if not rows:
-            raise IndexBroken(f"no stored text for document {document_id}: run `pincite verify`")
-        row: Mapping[str, object] = rows[0]
-        return row
+    def rows(
+        self,
+        segment: Segment,
+        columns: Sequence[str] | None = None,
+        filters: list[tuple[str, str, object]] | None = None,
+    ) -> pa.Table:
+        """The live rows of one segment, in the order in which it has them."""
+        names = list(columns or SEGMENT_SCHEMAS[segment.kind].names)
+        return self._mask(read_segment(self._index, segment.file, _with_key(names), filters)).select(names)
 
-    def tables(self, kind: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Live rows segment by segment, so that memory stays with one segment."""
-        names = list(columns or SEGMENT_SCHEMAS[kind].names)
-        for segment in self.segments:
-            if segment.kind == kind:
-                yield self._mask(read_segment(self._index, segment.file, _with_key(names))).select(names)
+    def of_kind(self, kind: str) -> tuple[Segment, ...]:
+        """The segments of "texts", "chunks" or "postings"."""
+        return tuple(segment for segment in self.segments if segment.kind == kind)
 
     def _live(
         self,
@@ -119,14 +106,10 @@ class Snapshot:
         sort: str | None = None,
     ) -> pa.Table:
         names = list(columns)
-        read = _with_key([*names, sort] if sort and sort not in names else names)
-        tables = [
-            self._mask(read_segment(self._index, segment.file, read, filters))
-            for segment in self.segments
-            if segment.kind == kind
-        ]
+        read = list(dict.fromkeys([*names, sort])) if sort else names
         schema = pa.schema([SEGMENT_SCHEMAS[kind].field(name) for name in read])
-        table = pa.concat_tables([one.cast(schema) for one in tables]) if tables else schema.empty_table()
+        tables = [self.rows(segment, read, filters).cast(schema) for segment in self.of_kind(kind)]
+        table = pa.concat_tables([schema.empty_table(), *tables])
         return (table.sort_by(sort) if sort else table).select(names)
 
     def _mask(self, table: pa.Table) -> pa.Table:

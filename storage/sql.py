@@ -1,58 +1,84 @@
 """SQL on a snapshot: DuckDB over the live rows, read only."""
 
+from pathlib import Path
+
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import sqlalchemy as sa
 
 from schemas.errors import UsageError
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger
 from storage.index import Index
-from storage.snapshot import Snapshot
+from storage.segments import require_whole
+from storage.snapshot import LiveDocument, Snapshot
 
 VIEWS = ("documents", "failures", *SEGMENT_SCHEMAS)
 
+_SEALED: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": False,  # no files, no network, no extensions
+    "python_enable_replacements": False,  # a name in a query is no variable of this process
+    "lock_configuration": True,
+}
+
 
 def query(index: Index, sql: str, version: int | None = None) -> pa.Table:
-    """The rows of one statement over the views `VIEWS` of one version.
+    """The rows of one statement over the views `VIEWS` of one version; no columns when it returns nothing.
 
-    The statement reaches neither files nor the network, and changes nothing. Raises `UsageError` with
-    DuckDB's words when it can't be run.
+    The statement reaches neither files nor the network, and changes nothing. Columns that it doesn't name are
+    not read. Raises `UsageError` with DuckDB's words when it can't be run, `IndexBroken` when a segment is
+    missing or damaged.
     """
-    with index.snapshot(version) as snapshot, duckdb.connect(":memory:") as duck:
+    with ledger.reading(index.engine) as connection:
+        snapshot = index.snapshot_within(connection, version)
+        documents = _documents(connection, snapshot.documents())
+    with duckdb.connect(":memory:", config=_SEALED) as duck:
         try:
-            for name in sorted(duck.get_table_names(sql) & set(VIEWS)):
-                duck.register(name, _view(index, snapshot, name))
-            duck.execute("SET enable_external_access = false")
-            duck.execute("SET lock_configuration = true")
+            _make_views(duck, index.path, snapshot, documents)
             relation = duck.sql(sql)
             return pa.table({}) if relation is None else relation.to_arrow_table()
-        except duckdb.Error as error:
+        except (duckdb.Error, OSError, pa.ArrowException) as error:
+            for segment in snapshot.segments:
+                require_whole(index.path, segment)
             raise UsageError(f"the query can't be run: {error}. Views are: {', '.join(VIEWS)}") from error
 
 
-def _view(index: Index, snapshot: Snapshot, name: str) -> pa.Table:
-    if name == "documents":
-        return _documents(index, snapshot)
-    if name == "failures":
-        documents = _documents(index, snapshot)
-        return documents.filter(pc.equal(documents["state"], "failed"))
-    return pa.concat_tables([SEGMENT_SCHEMAS[name].empty_table(), *snapshot.tables(name)])
+def _make_views(
+    duck: duckdb.DuckDBPyConnection, index: Path, snapshot: Snapshot, documents: pa.Table
+) -> None:
+    duck.register("documents", documents)
+    duck.register("failures", documents.filter(pc.equal(documents["state"], "failed")))
+    duck.register("live", _live_keys(snapshot))
+    for kind, schema in SEGMENT_SCHEMAS.items():
+        files = [str(index / segment.file) for segment in snapshot.of_kind(kind)]
+        stored = f"stored_{kind}"  # also holds rows of replaced and deleted documents
+        duck.register(stored, ds.dataset(files, schema, "parquet") if files else schema.empty_table())
+        duck.execute(f"CREATE VIEW {kind} AS FROM {stored} SEMI JOIN live USING (document_id, revision)")
 
 
-def _documents(index: Index, snapshot: Snapshot) -> pa.Table:
+def _live_keys(snapshot: Snapshot) -> pa.Table:
+    documents = snapshot.documents()
+    return pa.table(
+        {
+            "document_id": pa.array([document.document_id for document in documents], pa.string()),
+            "revision": pa.array([document.revision for document in documents], pa.int32()),
+        }
+    )
+
+
+def _documents(connection: sa.Connection, live: tuple[LiveDocument, ...]) -> pa.Table:
     """All documents of the ledger, found or not, with the counts of the revision that is live."""
-    live = {document.document_id: document for document in snapshot.documents()}
+    by_id = {document.document_id: document for document in live}
     documents = ledger.documents
     columns = [documents.c[name] for name in _LEDGER_COLUMNS]
-    query = sa.select(*columns).where(documents.c.state != "deleted").order_by(documents.c.path)
-    with ledger.reading(index.engine) as ledger_connection:
-        rows = [dict(row) for row in ledger_connection.execute(query).mappings()]
-    for row in rows:
-        found = live.get(row["document_id"])
-        row |= {name: getattr(found, name, None) for name in _LIVE_COLUMNS}
-        row["stale_reason"] = found.stale_reason if found else None
+    rows = [
+        {**row, **{name: getattr(by_id.get(row["document_id"]), name, None) for name in _LIVE_COLUMNS}}
+        for row in connection.execute(
+            sa.select(*columns).where(documents.c.state != "deleted").order_by(documents.c.path)
+        ).mappings()
+    ]
     return pa.Table.from_pylist(rows, schema=pa.schema([*_LEDGER_COLUMNS.items(), *_LIVE_COLUMNS.items()]))
 
 

@@ -189,16 +189,16 @@ def _read_otherwise(sheet: _Sheet, first: _Reading, settings: Settings) -> _Read
 def _variants(sheet: _Sheet, first: _Reading) -> Iterator[tuple[Image.Image, str, int]]:
     """(image, tesseract's options, times enlarged), the most promising first."""
     clean = sheet.clean
-    # Enlarged or taken for sparse text, a texture costs tesseract minutes and reads as nonsense.
-    textured = scan.is_textured(sheet.inked)
+    # Enlarged or taken for sparse text, noise costs tesseract minutes and reads as nonsense.
+    crowded = scan.is_crowded(sheet.inked)
     small = median(word.bottom - word.top for word in first.words) < SMALL_WORDS if first.words else True
-    if small and not textured and 4 * clean.width * clean.height <= ENLARGED_PIXELS:
+    if small and not crowded and 4 * clean.width * clean.height <= ENLARGED_PIXELS:
         yield clean.resize((2 * clean.width, 2 * clean.height), Image.Resampling.LANCZOS), "--psm 3", 2
     yield clean, LOCAL_THRESHOLD, 1
     yield clean.filter(ImageFilter.MedianFilter(3)), "--psm 3", 1
-    if sheet.raw is not None:
+    if sheet.raw is not None and not scan.is_crowded(scan.ink(sheet.raw)):
         yield sheet.raw, "--psm 3", 1
-    if not textured:
+    if not crowded:
         yield clean, "--psm 11", 1  # sparse text: the labels of a drawing
 
 

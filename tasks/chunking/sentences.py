@@ -9,7 +9,7 @@ import regex
 _END = regex.compile(
     r"(?P<mark>[…\p{Sentence_Break=STerm}\p{Sentence_Break=ATerm}]++)"
     r"""(?P<close>[\p{Pe}\p{Pf}"'*_`]*+(?:\p{Pi}(?=\s|\Z))?+)"""
-    r"(?P<space>\s*+)(?P<next>.?)",
+    r"(?P<space>\s*+)(?=(?P<next>.?))",
     regex.DOTALL,
 )
 _SPACED = frozenset(".!?…․‼⁇⁈⁉")  # end a sentence only before white space; 。 and others always

@@ -43,6 +43,7 @@ def test_a_mark_that_ends_nothing(text):
         ('He said "no." Then left.', ['He said "no."', "Then left."]),
         ("(Yes.) No.", ["(Yes.)", "No."]),
         ("Er sagte „nein.“ Dann ging er.", ["Er sagte „nein.“", "Dann ging er."]),
+        ("What? ! Odd. … So.", ["What?", "!", "Odd.", "…", "So."]),
         ("Really?! Yes... No.", ["Really?!", "Yes...", "No."]),
         ("第一句。第二句！第三句？", ["第一句。", "第二句！", "第三句？"]),
         ("他说：“好。”然后走了。", ["他说：“好。”", "然后走了。"]),

@@ -281,6 +281,12 @@ def test_a_heading_too_long_for_a_header_is_content():
     assert {piece.section for piece in chunks} == {""}
 
 
+def test_a_heading_over_such_a_one_keeps_it_as_its_body():
+    text = f"Head\n{'misused ' * 40}"
+    extraction = document(text, Block("heading", 0, 4, 1), Block("heading", 5, len(text), 1))
+    assert {piece.section for piece in chunks_of(extraction)} == {"Head"}
+
+
 def test_a_window_too_small_for_any_header_keeps_the_content():
     (piece,) = chunks_of(document("Some words."), "A title", window=6)
     assert (piece.header, piece.text) == ("", "Some words.")

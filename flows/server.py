@@ -143,17 +143,14 @@ class Start:
         """Empties the queue of events to a dead server: each would be tried for seconds, also at exit."""
         from prefect.events.worker import EventsWorker
 
-        events = EventsWorker.instance()._queue
-        lost = 0
-        with suppress(Empty):
-            while True:
-                events.get_nowait()
-                lost += 1
+        for worker in tuple(EventsWorker._instances.values()):  # type: ignore[misc]  # of a generic class
+            with suppress(Empty):
+                while isinstance(worker, EventsWorker):
+                    worker._queue.get_nowait()
         _logger.warning(
-            "the embedded Prefect server ended during the run (exit code %d); %d events or more are not recorded "
-            "there, the ledger is complete. Its log: %s",
+            "the embedded Prefect server ended during the run (exit code %d): its records of this run are not "
+            "complete, the ledger's are. Its log: %s",
             code,
-            lost,
             self.slot / "server.log",
         )
 

@@ -122,7 +122,7 @@ class TextBuilder:
     def extraction(self, title: str, media_type: str, extractor: str, version: str) -> Extraction:
         """All that was appended. Raises `Unreadable` when there is no letter or digit in it."""
         text = "".join(self._parts)
-        warnings = (*self._warnings, *self._named_warnings())
+        warnings = tuple(dict.fromkeys((*self._warnings, *self._named_warnings())))
         if not _VISIBLE.search(text):
             told = "; ".join(warning.message for warning in warnings)
             raise Unreadable(f"the document holds no text{f' ({told})' if told else ''}")

@@ -7,7 +7,7 @@ Fractions ("# ?/?") are shown as decimal numbers.
 import datetime as dt
 import math
 import re
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 
 Scalar = str | int | float | bool | dt.datetime | dt.date | dt.time | dt.timedelta
@@ -23,6 +23,7 @@ _DIGITS = re.compile(r"[0#?][0#?,]*(?:\.[0#?]*,*)?|\.[0#?]+")
 _EXPONENT = re.compile(r"[eE][+-](0+)")
 _LITERALS = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^\]]*\]', re.DOTALL)
 # fmt: off
+_EXACT = Context(prec=700)  # digits of the largest float and of a long fraction
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
@@ -95,7 +96,7 @@ def _fixed(amount: Decimal, picture: str) -> str:
     thousands = len(picture) - len(picture.rstrip(","))  # each shows the number divided by a thousand
     whole, _, fraction = picture.rstrip(",").partition(".")
     amount /= Decimal(1000) ** thousands
-    rounded = amount.quantize(Decimal(1).scaleb(-len(fraction)), rounding=ROUND_HALF_UP)
+    rounded = amount.quantize(Decimal(1).scaleb(-len(fraction)), rounding=ROUND_HALF_UP, context=_EXACT)
     before, _, after = f"{rounded:f}".partition(".")
     optional = len(fraction) - len(fraction.rstrip("#?"))
     kept = after[: len(after) - optional] + after[len(after) - optional :].rstrip("0") if optional else after

@@ -40,29 +40,28 @@ def extract_json(path: Path, settings: Settings, progress: Progress) -> Extracti
     builder = TextBuilder()
     builder.add_warnings(warnings)
     lines = path.suffix.lower() in _LINES_SUFFIXES
-    title = ""
-    if lines or not _whole(builder, text):
+    title = None if lines else _whole(builder, text)
+    if title is None:
         _lines(builder, text)
-        lines = True
-    elif isinstance(value := _parse(text), Pairs):
-        title = next((found for key, found in value if key in _TITLE_KEYS and type(found) is str), "")
-    media_type = "application/x-ndjson" if lines else "application/json"
-    return builder.extraction(title, media_type, EXTRACTOR, EXTRACTOR_VERSION)
+        return builder.extraction("", "application/x-ndjson", EXTRACTOR, EXTRACTOR_VERSION)
+    return builder.extraction(title, "application/json", EXTRACTOR, EXTRACTOR_VERSION)
 
 
-def _whole(builder: TextBuilder, text: str) -> bool:
-    """Appends one JSON value. False when the file is not one but looks like JSON lines."""
+def _whole(builder: TextBuilder, text: str) -> str | None:
+    """Appends one JSON value and returns its title. None when the file is not one but looks like JSON lines."""
     try:
         value = _parse(text)
     except json.JSONDecodeError as error:
         if _looks_like_lines(text):
-            return False
+            return None
         raise Unreadable(
             f"not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}): it is damaged or cut off"
         ) from error
     for record, name, pointer in _records(value):
         _append(builder, record, name, pointer)
-    return True
+    if not isinstance(value, Pairs):
+        return ""
+    return next((found for key, found in value if key in _TITLE_KEYS and type(found) is str), "")
 
 
 def _records(value: object) -> Iterator[tuple[object, str, str]]:

@@ -71,9 +71,14 @@ def _groups(rows: Sequence[SheetRow]) -> Iterator[list[SheetRow]]:
 
 
 def _take_titles(group: list[SheetRow]) -> list[SheetRow]:
-    """Takes the rows of one cell at the head of a group away: they are titles, or notes."""
+    """Takes the rows of one cell at the head of a group away: they are titles, or notes.
+
+    Right above numbers it is a header whose other columns have no name.
+    """
     titles = []
     while group and len(group[0].cells) == 1:
+        if len(group) > 1 and len(group[1].cells) > 1 and _has_number(group[1]):
+            break
         titles.append(group.pop(0))
     return titles
 

@@ -76,7 +76,7 @@ class SlideReader:
     def append(self) -> None:
         """Heading, shapes in the order of the slide, notes, comments."""
         if self._root.get("show") in _OFF:
-            self._builder.name("hidden-slide", "hidden slides, read", str(self._number))
+            self._builder.name("hidden-slide", "hidden slides, read", f"{self._number} {self.title}".strip())
         if self.title:
             self._builder.heading(self.title, 2)
         else:

@@ -56,10 +56,10 @@ def extract_xlsx(path: Path, settings: Settings, progress: Progress) -> Extracti
         with path.open("rb") as file, warnings.catch_warnings():
             # About styling, validation and extensions, which are not read; bad dates come as #VALUE!.
             warnings.simplefilter("ignore", UserWarning)
-            workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            workbook = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
             for number, sheet in enumerate(parts, start=1):
                 progress(number)
-                rows = [] if sheet.chart else list(_xlsx_rows(cast(_Rows, workbook[sheet.name]), sheet))
+                rows = [] if sheet.other else list(_xlsx_rows(cast(_Rows, workbook[sheet.name]), sheet))
                 _append(builder, sheet, rows)
             workbook.close()
     return builder.extraction(title, XLSX_MEDIA_TYPE, XLSX_EXTRACTOR, EXTRACTOR_VERSION)
@@ -82,8 +82,8 @@ def extract_ods(path: Path, settings: Settings, progress: Progress) -> Extractio
 
 def _append(builder: TextBuilder, sheet: SheetParts, rows: list[SheetRow]) -> None:
     """One sheet: its name as a heading, its rows, then the boxes and comments on it."""
-    if sheet.chart:
-        builder.name("chart", "charts are not read; their figures are in the cells", sheet.name)
+    if sheet.other:
+        builder.name("other-sheet", "sheets without cells, not read", f"{sheet.name} ({sheet.other})")
     if not (any(row.cells for row in rows) or sheet.boxes or sheet.comments):
         return
     builder.heading(sheet.name, 2)

@@ -25,7 +25,7 @@ from tasks.extraction.container import damage_as_unreadable, open_container, par
 from tasks.extraction.interface import Progress
 from tasks.extraction.slide_shapes import chart_rows
 from tasks.extraction.word_styles import Numbering, Styles
-from tasks.extraction.word_text import A, Attached, ParagraphReader, W
+from tasks.extraction.word_text import MC, A, Attached, ParagraphReader, W
 
 EXTRACTOR = "docx"
 EXTRACTOR_VERSION = "1"
@@ -102,13 +102,15 @@ class DocumentReader:
             elif child.tag == f"{W}tbl":
                 self._end_list()
                 self._table(child)
-            elif child.tag in _WRAPPERS:
-                self._blocks(child)
             elif child.tag in _DELETED:
                 words = "".join(text.text or "" for text in child.iter(f"{W}t", f"{W}delText"))
                 self.builder.name("tracked-deletion", "deleted in tracked changes, left out", words)
             elif child.tag == f"{W}altChunk":
                 self.builder.name("embedded-object", "embedded objects are not read", "an imported document")
+            elif child.tag == f"{MC}AlternateContent":
+                self._blocks(child[0])
+            elif isinstance(child.tag, str):
+                self._blocks(child)  # content controls, insertions and what else may wrap a paragraph
 
     def _paragraph(self, paragraph: etree._Element) -> None:
         attached = Attached()

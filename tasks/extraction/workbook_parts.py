@@ -33,7 +33,7 @@ class SheetParts:
 
     name: str
     hidden: bool = False
-    chart: bool = False  # a sheet that is nothing but a chart
+    other: str = ""  # the kind of a sheet without cells: a chart, a dialog, macros
     hidden_rows: list[int] = field(default_factory=list)
     hidden_columns: list[tuple[int, int]] = field(default_factory=list)  # first and last, both inside
     formulas: dict[str, str] = field(default_factory=dict)  # without a stored value, by coordinate
@@ -49,11 +49,11 @@ def read_parts(container: Container) -> list[SheetParts]:
     sheets = []
     for entry in container.xml(workbook).iter(f"{S}sheet"):
         kind, target = relations.get(entry.get(f"{R}id", ""), ("", ""))
-        sheet = SheetParts(
-            entry.get("name", ""), entry.get("state", "visible") != "visible", kind == "chartsheet"
-        )
+        sheet = SheetParts(entry.get("name", ""), entry.get("state", "visible") != "visible")
         if kind == "worksheet":
             _read_sheet(container.read(target), target, sheet)
+        else:
+            sheet.other = kind or "sheet that the file does not hold"
         for related_kind, related in _relations(container, target).values():
             _RELATED.get(related_kind, _ignore)(container, related, sheet)
         sheets.append(sheet)

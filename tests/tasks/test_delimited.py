@@ -128,3 +128,12 @@ def test_every_cell_is_in_the_text_of_its_row(tmp_path: Path, rows: list[list[st
 def test_an_empty_row_between_rows_of_words_does_not_make_one_of_them_a_header(tmp_path: Path) -> None:
     extraction = read(tmp_path, "name,town\nAnn,Oslo\n\nBo,Lund\nCy,Riga\n")
     assert [block.repeat for block in extraction.blocks] == ["| name | town |"]
+
+
+def test_a_header_with_one_name_is_a_header(tmp_path: Path) -> None:
+    assert read(tmp_path, "name,\nAnn,5\nBo,6\n").text.startswith("| name |  |\n| --- | --- |\n| Ann | 5 |")
+
+
+def test_a_title_right_above_a_header_is_a_title(tmp_path: Path) -> None:
+    extraction = read(tmp_path, "Staff 2024,,\nname,town,age\nAnn,Oslo,5\n")
+    assert [block.kind for block in extraction.blocks] == ["paragraph", "table"]

@@ -3,6 +3,8 @@
 import datetime as dt
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasks.extraction.number_format import Scalar, shown
 
@@ -55,3 +57,35 @@ MOMENT = dt.datetime(2024, 3, 5, 14, 7, 9)
 )  # fmt: skip
 def test_a_value_is_written_as_the_sheet_shows_it(value: Scalar, code: str, expected: str) -> None:
     assert shown(value, code) == expected
+
+
+PIECES = [
+    "0",
+    "#",
+    ",",
+    ".",
+    "%",
+    "E+",
+    '"x"',
+    "\\-",
+    "_)",
+    "* ",
+    "[Red]",
+    "[$€-407]",
+    "[h]",
+    ";",
+    "yy",
+    "m",
+    "d",
+    "h",
+    "s",
+]
+PIECES += ["AM/PM", "@", "General", "/", ".00", "[>100]", '"', "\\"]
+
+
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=8).map("".join),
+    st.floats() | st.integers() | st.datetimes() | st.dates() | st.times() | st.timedeltas(),
+)
+def test_any_code_shows_something(code: str, value: Scalar) -> None:
+    assert isinstance(shown(value, code), str)

@@ -134,7 +134,7 @@ def test_hidden_slides_are_read_and_named(tmp_path: Path) -> None:
     add_slide(presentation, "Backup", "the real numbers")._element.set("show", "0")
     extraction = read(presentation, tmp_path)
     assert "the real numbers" in extraction.text
-    assert message(extraction, "hidden-slide").endswith(": 2")
+    assert message(extraction, "hidden-slide").endswith(": 2 Backup")
 
 
 def test_hidden_shapes_are_left_out_and_named_unless_asked_for(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from odf import office, table, text
 from odf.opendocument import OpenDocumentSpreadsheet
 from odf.style import Style, TableProperties
+from openpyxl.chart import BarChart
 from openpyxl.comments import Comment
 from openpyxl.drawing.image import Image as SheetImage
 from PIL import Image
@@ -320,3 +321,9 @@ def check_grid(extraction: Extraction, rows: list[list[str]]) -> None:
     for number, row in enumerate(rows, start=1):
         expected = "| " + " | ".join(word.replace("|", "\\|") for word in row) + " |"
         assert found[f"Data!A{number}:C{number}"] == expected
+
+
+def test_a_sheet_that_is_a_chart_is_named(tmp_path: Path) -> None:
+    workbook = workbook_of([["a", "b"], [1, 2]])
+    workbook.create_chartsheet("Trend").add_chart(BarChart())
+    assert message(read(workbook, tmp_path), "other-sheet").endswith(": Trend (chartsheet)")

@@ -212,6 +212,14 @@ def test_text_boxes_are_read_once_though_the_file_holds_them_twice(tmp_path: Pat
     assert read(document, tmp_path).text == "Before.\n\nIn the box."
 
 
+def test_a_space_between_runs_stays(tmp_path: Path) -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("bold")
+    for word in (" ", "and", " ", "plain"):
+        paragraph.add_run(word).bold = word == "and"
+    assert read(document, tmp_path).text == "bold and plain"
+
+
 def test_images_are_named(tmp_path: Path) -> None:
     document = docx.Document()
     document.add_paragraph("See the drawing.")

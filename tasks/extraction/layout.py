@@ -96,6 +96,8 @@ def find_gutter(words: Sequence[WordBox]) -> Gutter | None:
     boxes = np.array([(w.x0, w.top, w.x1, w.bottom) for w in words], dtype=np.float64)
     best: Gutter | None = None
     for candidate in _candidates(boxes, unit):
+        if not _has_sides(boxes, candidate, unit):
+            continue
         if best is not None and candidate.bottom - candidate.top <= best.bottom - best.top:
             break  # candidates come tallest first, and trimming only shortens
         fitted = _fit(words, candidate, unit)
@@ -138,11 +140,10 @@ def _tall_runs(
     padded[1:-1] = empty
     edges = np.diff(padded, axis=0).T
     starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
+    long = ends[:, 1] - starts[:, 1] >= tall
     left, top, cell = origin
     merged: dict[tuple[int, int], list[list[int]]] = {}
-    for (x, y0), (_, y1) in zip(starts.tolist(), ends.tolist(), strict=True):
-        if y1 - y0 < tall:
-            continue
+    for x, y0, y1 in np.column_stack([starts[long], ends[long, 1]]).tolist():
         spans = merged.setdefault((y0, y1), [])
         if spans and x <= spans[-1][1] + 1:
             spans[-1][1] = x
@@ -155,6 +156,18 @@ def _tall_runs(
     ]
     found.sort(key=lambda g: (-round((g.bottom - g.top) / cell), -(g.x1 - g.x0), g.x0))
     return found[:60]
+
+
+def _has_sides(boxes: NDArray[np.float64], gutter: Gutter, unit: float) -> bool:
+    """Whether words stand on both sides, wide enough for columns: most white strips are ragged margins."""
+    middles = (boxes[:, 1] + boxes[:, 3]) / 2
+    band = boxes[(middles >= gutter.top) & (middles <= gutter.bottom)]
+    left = band[:, 0] < gutter.x0
+    if left.all() or not left.any():
+        return False
+    before = gutter.x0 - band[left, 0].min()
+    after = band[~left, 2].max() - gutter.x1
+    return float(min(before, after)) >= MIN_COLUMN * unit * 0.9
 
 
 def _fit(words: Sequence[WordBox], gutter: Gutter, unit: float) -> Gutter | None:
@@ -269,8 +282,11 @@ def lines_of(words: Sequence[W]) -> list[list[W]]:
         tallest = best[1][1] - best[1][0]
         if tallest < height <= 1.8 * tallest:
             best[1][:] = [word.top, word.bottom]
-    ordered = sorted(lines, key=lambda line: (sum(line[1]), line_x0(line[0])))
-    return [_in_line_order(line) for line, _ in ordered]
+    lines.sort(key=lambda line: (line[1][0] + line[1][1], line[0][0].x0))
+    some_rtl = any(not word.text.isascii() and _direction(word.text) == "R" for word in words)
+    for line, _ in lines:
+        line.sort(key=lambda word: (word.x0, word.x1))
+    return [_right_to_left(line) if some_rtl and is_rtl(line) else line for line, _ in lines]
 
 
 def is_rtl(words: Sequence[WordBox]) -> bool:
@@ -296,15 +312,11 @@ def _direction(text: str) -> str:
     return ""
 
 
-def _in_line_order(line: list[W]) -> list[W]:
-    """Words from left to right, or from right to left with other scripts' words turned back in place."""
-    line.sort(key=lambda word: (word.x0, word.x1))
-    if not is_rtl(line):
-        return line
-    line.reverse()
+def _right_to_left(line: list[W]) -> list[W]:
+    """A line sorted by x, from right to left with the words of other scripts turned back in place."""
     ordered: list[W] = []
     foreign: list[W] = []
-    for word in line:
+    for word in reversed(line):
         direction = _direction(word.text)
         if direction == "L" or (not direction and foreign and any(c.isdigit() for c in word.text)):
             foreign.append(word)

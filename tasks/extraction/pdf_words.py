@@ -23,6 +23,15 @@ NEAR_WHITE = 0xF0  # of each colour channel
 INVISIBLE_MODES = (raw.FPDF_TEXTRENDERMODE_INVISIBLE, raw.FPDF_TEXTRENDERMODE_CLIP)
 BOLD_WEIGHT = 600
 
+Box = tuple[float, float, float, float]
+
+_WHITE = frozenset((9, 10, 13, 32))
+_WIDE_WHITE = frozenset((0xA0, 0x3000, *range(0x2000, 0x200B), 0x202F, 0x205F))
+# The bindings give a pointer object, of which only the address is wanted, for each character.
+_text_object_address = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)(
+    ctypes.cast(raw.FPDFText_GetTextObject, ctypes.c_void_p).value or 0
+)
+
 
 @dataclass(frozen=True, slots=True)
 class PdfWord(WordBox):
@@ -56,7 +65,7 @@ class Frame:
     def turned(self, rotation: int) -> "Frame":
         return Frame(self.x0, self.y0, self.x1, self.y1, rotation % 360)
 
-    def box(self, left: float, bottom: float, right: float, top: float) -> tuple[float, float, float, float]:
+    def box(self, left: float, bottom: float, right: float, top: float) -> Box:
         """(x0, top, x1, bottom) as shown."""
         match self.rotation:
             case 90:
@@ -106,7 +115,7 @@ class _Building:
     style: _Style
     characters: list[str] = field(default_factory=list)
     box: list[float] = field(default_factory=list)  # left, bottom, right, top
-    last: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    last: Box = (0.0, 0.0, 0.0, 0.0)
     unmapped: int = 0
 
 
@@ -137,15 +146,19 @@ def read_layer(page: pdfium.PdfPage) -> Layer:
 
 
 def _building(text_page: Any) -> Iterator[_Building]:
-    unicode_of, box_of = raw.FPDFText_GetUnicode, raw.FPDFText_GetLooseCharBox
-    object_of, error_of = raw.FPDFText_GetTextObject, raw.FPDFText_HasUnicodeMapError
+    unicode_of, box_of, error_of = (
+        raw.FPDFText_GetUnicode,
+        raw.FPDFText_GetLooseCharBox,
+        raw.FPDFText_HasUnicodeMapError,
+    )
     rectangle = raw.FS_RECTF()
     reference = ctypes.byref(rectangle)
+    pointer = ctypes.cast(text_page, ctypes.c_void_p)
     styles: dict[int | None, _Style] = {}
     word: _Building | None = None
     for index in range(max(0, raw.FPDFText_CountChars(text_page))):
         code = unicode_of(text_page, index)
-        if code in (9, 10, 13, 32, 0xA0, 0x3000) or 0x2000 <= code <= 0x200A:
+        if (code <= 32 and code in _WHITE) or code in _WIDE_WHITE:
             if word is not None:
                 yield word
                 word = None
@@ -153,34 +166,41 @@ def _building(text_page: Any) -> Iterator[_Building]:
         if not box_of(text_page, index, reference):
             continue
         box = (rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
-        address = ctypes.cast(object_of(text_page, index), ctypes.c_void_p).value
+        address = _text_object_address(pointer, index)
         style = styles.get(address)
         if style is None:
             style = styles[address] = _style(text_page, index)
-        if word is not None and not _continues(word, style, box, code):
+        if word is not None and not _continues(word, style, box):
             yield word
             word = None
         if word is None:
             word = _Building(style, box=list(box))
-        _add(word, code, box, error_of(text_page, index) == 1)
+        error = code > 0x7F and error_of(text_page, index) == 1
+        _add(word, code, box, error)
     if word is not None:
         yield word
 
 
-def _add(word: _Building, code: int, box: tuple[float, float, float, float], error: bool) -> None:
-    if word.characters and word.characters[-1] == chr(code) and _same_place(word.last, box):
+def _add(word: _Building, code: int, box: Box, error: bool) -> None:
+    character = chr(code) if 32 < code < 0xD800 else _character(code)
+    if word.characters and word.characters[-1] == character and _same_place(word.last, box):
         return  # drawn twice to look bold
-    lost = code in (0, 0xFFFD) or (error and code > 0x7F) or _is_private(code)
-    word.unmapped += lost
-    word.characters.append("\ufffd" if code == 0 else _character(code))
+    word.unmapped += error or code in (0, 0xFFFD) or _is_private(code)
+    word.characters.append(character)
     word.last = box
+    left, bottom, right, top = box
     edges = word.box
-    edges[0], edges[1] = min(edges[0], box[0]), min(edges[1], box[1])
-    edges[2], edges[3] = max(edges[2], box[2]), max(edges[3], box[3])
+    if left < edges[0] or bottom < edges[1] or right > edges[2] or top > edges[3]:
+        edges[:] = min(left, edges[0]), min(bottom, edges[1]), max(right, edges[2]), max(top, edges[3])
 
 
 def _character(code: int) -> str:
-    if code == 0xFFFE:  # pdfium's mark for a hyphen that breaks a word
+    """The character; U+FFFD for what is none."""
+    if code == 2:  # pdfium's marks for a hyphen that breaks a word
+        return "-"
+    if code == 0:
+        return "\ufffd"
+    if code == 0xFFFE:
         return "-"
     if 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
         return "\ufffd"
@@ -193,20 +213,21 @@ def _is_private(code: int) -> bool:
     return 0xE000 <= code <= 0xF8FF or code >= 0xF0000
 
 
-def _same_place(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+def _same_place(a: Box, b: Box) -> bool:
     near = 0.25 * max(min(a[2] - a[0], a[3] - a[1]), 0.4)
     return abs(a[0] - b[0]) < near and abs(a[1] - b[1]) < near
 
 
-def _continues(word: _Building, style: _Style, box: tuple[float, float, float, float], code: int) -> bool:
+def _continues(word: _Building, style: _Style, box: Box) -> bool:
     """Whether the next character belongs to the word: same direction, same line, no gap."""
-    if style.turn != word.style.turn or style.oblique != word.style.oblique:
-        return False
-    if style.hidden != word.style.hidden:
+    last, own = word.last, word.style
+    level = style is own and own.turn == 0 and not own.oblique and last[1] == box[1]
+    if level and abs(box[0] - last[2]) <= SPACE * own.size:
+        return True  # nearly all characters end here
+    if style.turn != own.turn or style.oblique != own.oblique or style.hidden != own.hidden:
         return False
     along, across = (0, 1) if style.turn % 180 == 0 else (1, 0)
-    last = word.last
-    size = max(min(style.size, word.style.size), 0.1)
+    size = max(min(style.size, own.size), 0.1)
     if style.oblique:
         return abs(box[0] - last[0]) < 1.5 * size and abs(box[1] - last[1]) < 1.5 * size
     overlap = min(last[across + 2], box[across + 2]) - max(last[across], box[across])

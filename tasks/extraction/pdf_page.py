@@ -56,6 +56,11 @@ class Line:
     size: float
     bold: bool
 
+    @property
+    def ocr(self) -> bool:
+        """Whether OCR read it: its size is then the height of its boxes."""
+        return bool(self.text.spans)
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:

@@ -68,7 +68,6 @@ def _edge_lines(index: int, page: PageContent, body: dict[bool, float]) -> Itera
         if piece.kind == "text"
         for n, line in enumerate(piece.lines)
     ]
-    ratio = LARGER_OCR if page.ocr else MUCH_LARGER
     for at_top in (True, False):
         depths = _depths([line.top for _, line in lines], at_top)
         for where, line in lines:
@@ -76,7 +75,8 @@ def _edge_lines(index: int, page: PageContent, body: dict[bool, float]) -> Itera
             level = depths.get(round(line.top / 4))
             if level is None or level >= DEPTH or distance > ZONE * height:
                 continue
-            if line.size <= ratio * body[page.ocr]:
+            ratio = LARGER_OCR if line.ocr else MUCH_LARGER
+            if line.size <= ratio * body[line.ocr]:
                 yield where, EdgeLine(page.number, line.text.text, at_top, distance)
 
 
@@ -102,7 +102,7 @@ def body_sizes(pages: Sequence[PageContent]) -> dict[bool, float]:
         for piece in page.pieces:
             if piece.kind == "text":
                 for line in piece.lines:
-                    counts[page.ocr][round(line.size * 2) / 2] += len(line.text.text)
+                    counts[line.ocr][round(line.size * 2) / 2] += len(line.text.text)
     return {
         ocr: max(count, key=lambda size: (count[size], -size)) if count else 1.0
         for ocr, count in counts.items()
@@ -121,12 +121,12 @@ def find_headings(pages: Sequence[PageContent], outline: Sequence[OutlineEntry])
         for p, piece in enumerate(page.pieces):
             if piece.kind != "text":
                 continue
-            style = _style(piece, page.ocr, body)
+            style = _style(piece, body)
             level = _outline_level(piece, page.number, entries)
             if level:
                 levels[index, p] = min(level, MAX_LEVEL)
                 known[style] = min(level, known.get(style, MAX_LEVEL))
-            elif _is_heading(piece, page.ocr, body[page.ocr], much_bold):
+            elif _is_heading(piece, body[piece.lines[0].ocr], much_bold):
                 styles[index, p] = style
     ranks = _ranks(set(styles.values()) | set(known), known)
     levels.update({where: ranks[style] for where, style in styles.items()})
@@ -139,9 +139,9 @@ def _bold_share(pages: Sequence[PageContent]) -> float:
     return sum(len(line.text.text) for line in lines if line.bold) / max(total, 1)
 
 
-def _style(piece: Piece, ocr: bool, body: dict[bool, float]) -> Style:
+def _style(piece: Piece, body: dict[bool, float]) -> Style:
     size = max(line.size for line in piece.lines)
-    if ocr:
+    if piece.lines[0].ocr:
         return round(size / body[True] * 4) / 4 * body[False], False, True
     return round(size * 2) / 2, piece.lines[0].bold, False
 
@@ -167,13 +167,13 @@ def _outline_level(piece: Piece, page: int, entries: dict[tuple[int, str], int])
     return entries.get((page, words), 0) or entries.get((0, words), 0)
 
 
-def _is_heading(piece: Piece, ocr: bool, body: float, much_bold: bool) -> bool:
+def _is_heading(piece: Piece, body: float, much_bold: bool) -> bool:
     text = join([line.text for line in piece.lines]).text
     if len(piece.lines) > MAX_HEADING_LINES or len(text) > MAX_HEADING or not _LETTER.search(text):
         return False
     ratio = min(line.size for line in piece.lines) / max(body, 0.1)
     sentence = text[-1] in SENTENCE_MARKS and not regex.search(r"\b\p{Lu}?\.$", text[-2:])
-    if ocr:
+    if piece.lines[0].ocr:
         return ratio >= LARGER_OCR and not sentence
     if ratio >= MUCH_LARGER:
         return True

@@ -8,7 +8,8 @@ import ctypes
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import pypdfium2 as pdfium
@@ -18,6 +19,7 @@ from tasks.extraction.layout import WordBox
 from tasks.extraction.pdf_text import clean
 
 SPACE = 0.28  # of the type size: a wider gap parts two words even where the file has no space
+MIN_SPACED = 6  # single letters in a row that are letter-spaced words rather than a list of letters
 TINY = 2.0  # points; smaller type can't be read by people
 NEAR_WHITE = 0xF0  # of each colour channel
 INVISIBLE_MODES = (raw.FPDF_TEXTRENDERMODE_INVISIBLE, raw.FPDF_TEXTRENDERMODE_CLIP)
@@ -140,7 +142,7 @@ def read_layer(page: pdfium.PdfPage) -> Layer:
             turns[turn] += len(word.characters)
         groups.setdefault((oblique, turn), []).append(_finish(word, frame.turned(turn)))
     main = turns.most_common(1)[0][0] if turns else frame.rotation
-    words = Group(frame.turned(main), tuple(_once(groups.pop((False, main), []))))
+    words = Group(frame.turned(main), tuple(_unspaced(_once(groups.pop((False, main), [])))))
     aside = [Group(frame.turned(turn), tuple(_once(groups[_, turn]))) for _, turn in sorted(groups)]
     return Layer(words, tuple(aside))
 
@@ -291,6 +293,40 @@ def _finish(word: _Building, frame: Frame) -> PdfWord:
         hidden = hidden or "outside"
     text = clean("".join(word.characters))
     return PdfWord(text, x0, top, x1, bottom, None, style.size, style.bold, style.mono, hidden, word.unmapped)
+
+
+def _unspaced(words: list[PdfWord]) -> list[PdfWord]:
+    """The words with letter-spaced ones ("T I T L E") put together; wider gaps part them."""
+    joined: list[PdfWord] = []
+    start = 0
+    while start < len(words):
+        end = start + 1
+        while end < len(words) and _is_spaced(words[end - 1], words[end]):
+            end += 1
+        run = words[start:end]
+        joined += _parted_run(run) if len(run) >= MIN_SPACED else run
+        start = end
+    return joined
+
+
+def _is_spaced(before: PdfWord, word: PdfWord) -> bool:
+    """Whether two single letters stand one beside the other as in letter-spaced type."""
+    if len(before.text) != 1 or len(word.text) != 1 or not (before.text + word.text).isalpha():
+        return False
+    gap = word.x0 - before.x1
+    return before.top == word.top and before.bottom == word.bottom and 0 < gap < 1.5 * word.size
+
+
+def _parted_run(run: list[PdfWord]) -> list[PdfWord]:
+    gaps = [word.x0 - before.x1 for before, word in pairwise(run)]
+    usual = sorted(gaps)[len(gaps) // 2]
+    parts = [[run[0]]]
+    for word, gap in zip(run[1:], gaps, strict=True):
+        if gap > 1.4 * usual + 0.05 * word.size:
+            parts.append([word])
+        else:
+            parts[-1].append(word)
+    return [replace(part[0], text="".join(word.text for word in part), x1=part[-1].x1) for part in parts]
 
 
 def _once(words: list[PdfWord]) -> list[PdfWord]:

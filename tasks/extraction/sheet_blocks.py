@@ -34,8 +34,8 @@ _Part = _Table | SheetRow
 def append_sheet(builder: TextBuilder, sheet: str, rows: Iterable[SheetRow]) -> None:
     """Appends the rows of one sheet, in order, with a place 'cells' for each."""
     filled = [row for row in rows if row.cells]
-    single = all(len(row.cells) == 1 for row in filled)
-    for part in [_Table(filled)] if single and filled else _parts(filled):
+    single = len(filled) > 1 and all(len(row.cells) == 1 for row in filled)
+    for part in [_Table(filled)] if single else _parts(filled):
         if isinstance(part, SheetRow):
             ((column, text),) = part.cells.items()
             builder.paragraph(text, label=_label(sheet, part.number, column, column), at="cells")

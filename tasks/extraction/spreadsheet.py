@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol, cast
+from typing import IO, Protocol, cast
 
 import openpyxl
 from openpyxl.cell.read_only import EmptyCell, ReadOnlyCell
@@ -18,12 +18,13 @@ from schemas.locators import column_letters
 from schemas.records import Extraction
 from schemas.settings import Settings
 from tasks.extraction.builder import TextBuilder
-from tasks.extraction.container import damage_as_unreadable, open_container
+from tasks.extraction.container import Container, damage_as_unreadable, open_container
 from tasks.extraction.interface import Progress
 from tasks.extraction.number_format import Scalar, shown
 from tasks.extraction.opendocument import NO_VALUE, Workbook
 from tasks.extraction.sheet_blocks import SheetRow, append_sheet
 from tasks.extraction.workbook_parts import SheetParts, core_title, ranges, read_parts
+from tasks.extraction.workbook_repair import plain_copy
 
 XLSX_EXTRACTOR = "xlsx"
 ODS_EXTRACTOR = "ods"
@@ -31,6 +32,8 @@ EXTRACTOR_VERSION = "1"
 XLSX_MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 ODS_MEDIA_TYPE = "application/vnd.oasis.opendocument.spreadsheet"
 
+# What openpyxl raises on values, elements and attributes that its classes do not allow.
+_STRICTNESS = (ValueError, TypeError, LookupError, AttributeError)
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # ST_Xstring, ECMA-376 part 1, 22.9.2.19
 
 
@@ -46,23 +49,40 @@ def extract_xlsx(path: Path, settings: Settings, progress: Progress) -> Extracti
     """The workbook's text. Raises `Encrypted`, `Unreadable` or `LimitExceeded`."""
     progress(1)
     builder = TextBuilder()
-    with (
-        open_container(path, settings.limits, "Excel") as container,
-        damage_as_unreadable("Excel", InvalidFileException),
-    ):
+    damage = damage_as_unreadable("Excel", InvalidFileException)
+    with open_container(path, settings.limits, "Excel") as container, damage:
         title = core_title(container)
-        parts = read_parts(container)
-        # By its bytes, because openpyxl refuses other suffixes.
-        with path.open("rb") as file, warnings.catch_warnings():
-            # About styling, validation and extensions, which are not read; bad dates come as #VALUE!.
-            warnings.simplefilter("ignore", UserWarning)
-            workbook = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
-            for number, sheet in enumerate(parts, start=1):
-                progress(number)
-                rows = [] if sheet.other else list(_xlsx_rows(cast(_Rows, workbook[sheet.name]), sheet))
-                _append(builder, sheet, rows)
-            workbook.close()
+        sheets = read_parts(container)
+        rows = _all_rows(path, container, sheets, builder, progress)
+    for sheet, found in zip(sheets, rows, strict=True):
+        _append(builder, sheet, found)
     return builder.extraction(title, XLSX_MEDIA_TYPE, XLSX_EXTRACTOR, EXTRACTOR_VERSION)
+
+
+def _all_rows(
+    path: Path, container: Container, sheets: list[SheetParts], builder: TextBuilder, progress: Progress
+) -> list[list[SheetRow]]:
+    """The rows of each sheet; where openpyxl refuses the looks of a workbook, without them."""
+    # By its bytes, because openpyxl refuses suffixes that it does not know.
+    with path.open("rb") as file:
+        try:
+            return _load(file, sheets, progress)
+        except _STRICTNESS as error:
+            rows = _load(plain_copy(container), sheets, progress)
+            builder.warn("repaired", f"styles or properties are malformed ({error}): read without them")
+            return rows
+
+
+def _load(file: IO[bytes], sheets: list[SheetParts], progress: Progress) -> list[list[SheetRow]]:
+    with warnings.catch_warnings():
+        # About styling, validation and extensions, which are not read; bad dates come as #VALUE!.
+        warnings.simplefilter("ignore", UserWarning)
+        workbook = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        rows: list[list[SheetRow]] = []
+        for number, sheet in enumerate(sheets, start=1):
+            progress(number)
+            rows.append([] if sheet.other else list(_xlsx_rows(cast(_Rows, workbook[sheet.name]), sheet)))
+        return rows
 
 
 def extract_ods(path: Path, settings: Settings, progress: Progress) -> Extraction:

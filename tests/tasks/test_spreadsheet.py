@@ -327,3 +327,41 @@ def test_a_sheet_that_is_a_chart_is_named(tmp_path: Path) -> None:
     workbook = workbook_of([["a", "b"], [1, 2]])
     workbook.create_chartsheet("Trend").add_chart(BarChart())
     assert message(read(workbook, tmp_path), "other-sheet").endswith(": Trend (chartsheet)")
+
+
+def dated(path: Path) -> None:
+    workbook = workbook_of([["day", "n"], [dt.datetime(2024, 3, 5), 1]])
+    workbook.active["A2"].number_format = "d mmm yyyy"
+    workbook.save(path)
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new"),
+    [
+        ("xl/styles.xml", "<fill><patternFill/></fill>", "<fill/>"),
+        ("xl/styles.xml", '<sz val="11"/>', '<sz val="big"/>'),
+        (
+            "xl/worksheets/sheet1.xml",
+            "</sheetData>",
+            '</sheetData><dataValidations count="1"><dataValidation type="magic" sqref="A1"/></dataValidations>',
+        ),
+    ],
+)
+def test_malformed_looks_cost_no_values_and_no_date_formats(
+    tmp_path: Path, part: str, old: str, new: str
+) -> None:
+    path = tmp_path / "a.xlsx"
+    dated(path)
+
+    def change(xml: str) -> str:
+        assert old in xml
+        return xml.replace(old, new)
+
+    rewrite_part(path, part, change)
+    extraction = read_file(path)
+    assert "| 5 Mar 2024 | 1 |" in extraction.text
+    assert "repaired" in codes(extraction)
+
+
+def test_a_single_cell_is_a_paragraph(tmp_path: Path) -> None:
+    assert read(workbook_of([["Just this."]]), tmp_path).text == "## Data\n\nJust this."

@@ -158,11 +158,13 @@ class _Changes:
         return new_version(self.connection, self.run.run_id)
 
     def _end_revision(self, row: Row) -> list[dict[str, object]]:
+        """The rows of what was live of a document, which now end; in several spaces several."""
+        if row["live_sha256"] is None:
+            return []
         revisions = ledger.revisions
         live = sa.and_(revisions.c.document_id == row["document_id"], revisions.c.ended_version.is_(None))
         rows = [dict(one) for one in self.connection.execute(sa.select(revisions).where(live)).mappings()]
-        if rows:
-            self.connection.execute(revisions.update().where(live).values(ended_version=self.version))
+        self.connection.execute(revisions.update().where(live).values(ended_version=self.version))
         return rows
 
     @cached_property

@@ -1,0 +1,197 @@
+"""Every command on the index of the samples: what it prints, and its exit code."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.pincite.conftest import ROOT, SAMPLES, Pincite
+
+BROKEN = {
+    "nothing.txt": "unreadable",
+    "purchase-contract-encrypted.pdf": "encrypted",
+    "service-bulletin-31-truncated.pdf": "unreadable",
+}
+
+
+def loads(text: str) -> Any:
+    return json.loads(text)
+
+
+def test_index_counts_what_it_stored(pincite: Pincite, sample_run: tuple[Path, Any]) -> None:
+    index, printed = sample_run
+    assert {name: printed[name] for name in ("discovered", "indexed", "failed", "unchanged", "deleted")} == {
+        "discovered": 14,
+        "indexed": 11,
+        "failed": 3,
+        "unchanged": 0,
+        "deleted": 0,
+    }
+    (row,) = loads(pincite("sql", "SELECT count(*) AS n FROM chunks", "--index", index, "--json").stdout)
+    assert row["n"] == printed["chunks"] > 40
+
+
+def test_the_same_run_again_does_no_work_and_says_so(pincite: Pincite, samples: Path) -> None:
+    again = pincite("index", SAMPLES, "--index", samples)
+    assert again.returncode == 1
+    assert "Nothing to do" in again.stdout and "11 unchanged, 3 failed" in again.stdout
+
+
+def test_status_and_documents_name_every_failure(pincite: Pincite, samples: Path) -> None:
+    status = loads(pincite("status", "--index", samples, "--json").stdout)
+    assert status["documents"] == {"indexed": 11, "failed": 3, "pending": 0, "running": 0, "stale": 0}
+    assert status["space"]["model"] == "all-MiniLM-L6-v2" and status["space"]["dimension"] == 384
+    rows = loads(pincite("documents", "--index", samples, "--state", "failed", "--json").stdout)
+    assert {row["document"]: row["kind"] for row in rows} == BROKEN
+    assert all(row["reason"] and row["stage"] == "extract" for row in rows)
+    table = pincite("documents", "--index", samples).stdout.splitlines()
+    assert len(table) == 15
+
+
+def test_scans_are_read_with_their_confidence(pincite: Pincite, samples: Path) -> None:
+    rows = loads(pincite("documents", "--index", samples, "--json").stdout)
+    by_name = {row["document"]: row for row in rows}
+    for name in ("inspection-report-scan.pdf", "delivery-note-rotated-scan.pdf"):
+        assert by_name[name]["ocr_pages"] == 1 and by_name[name]["ocr_confidence"] > 80
+    mixed = by_name["service-file-34-0933.pdf"]
+    assert (mixed["pages"], mixed["ocr_pages"]) == (3, 1)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "bm25"])
+def test_each_hit_is_the_slice_that_it_names(pincite: Pincite, samples: Path, mode: str) -> None:
+    question = "what does the error code ERR-4042 mean"
+    answer = loads(pincite("search", question, "--mode", mode, "-k", 5, "--index", samples, "--json").stdout)
+    assert len(answer["hits"]) == 5 and not answer["refused"]
+    stored = loads(
+        pincite(
+            *("sql", "SELECT path, text FROM texts JOIN documents USING (document_id)"),
+            *("--index", samples, "--json"),
+        ).stdout
+    )
+    texts = {row["path"]: row["text"] for row in stored}
+    for rank, hit in enumerate(answer["hits"], 1):
+        assert hit["rank"] == rank
+        assert texts[hit["document"]][hit["start"] : hit["end"]] == hit["content"]
+        assert hit["locator"].startswith(("#page=", f"#char={hit['start']},{hit['end']}"))
+    assert "ERR-4042" in " ".join(hit["content"] for hit in answer["hits"])
+
+
+@pytest.mark.parametrize(
+    ("words", "document", "locator"),
+    [
+        ("сітчастий фільтр насоса", "regulations-uk.html", "#char="),
+        ("SEAL-MG1-33", "spare-parts-catalogue.pdf", "#page="),
+        ("inspection findings", "inspection-report-scan.pdf", "#page=1"),
+        ("underhåll av pumpen", "underhall-sv.md", "#char="),
+    ],
+)
+def test_words_of_any_script_find_their_document(
+    pincite: Pincite, samples: Path, words: str, document: str, locator: str
+) -> None:
+    hits = loads(pincite("search", words, "--mode", "bm25", "--index", samples, "--json").stdout)["hits"]
+    assert any(hit["document"] == document and hit["locator"].startswith(locator) for hit in hits[:4])
+
+
+def test_nothing_under_the_threshold_is_a_refusal(pincite: Pincite, samples: Path) -> None:
+    question = "how do i renew my spanish passport"
+    refused = pincite("search", question, "--threshold", 0.3, "--index", samples)
+    assert refused.returncode == 3 and not refused.stdout
+    assert refused.stderr.strip().endswith(f'NO ANSWER: nothing under cosine distance 0.3 for "{question}"')
+
+
+def test_verify_holds_and_finds_a_changed_byte(pincite: Pincite, samples: Path, tmp_path: Path) -> None:
+    sound = pincite("verify", "--index", samples, "--json")
+    assert sound.returncode == 0 and all(check["ok"] for check in loads(sound.stdout)["checks"])
+    damaged = tmp_path / "damaged"
+    shutil.copytree(samples, damaged)
+    segment = sorted((damaged / "segments" / "chunks").iterdir())[0]
+    content = bytearray(segment.read_bytes())
+    content[len(content) // 2] ^= 1
+    segment.write_bytes(content)
+    found = pincite("verify", "--index", damaged)
+    assert found.returncode == 1 and segment.name in found.stdout
+
+
+def test_retry_tries_a_failed_document_that_was_mended(pincite: Pincite, tmp_path: Path) -> None:
+    docs, index = tmp_path / "docs", tmp_path / "index"
+    docs.mkdir()
+    (docs / "plain.txt").write_text("A wearing ring is replaced every two years.\n")
+    (docs / "log.unknown").write_text("The motor hums.\n")
+    assert pincite("index", docs, "--index", index).returncode == 1
+    (tmp_path / "pincite.toml").write_text(
+        '[extractors]\n".unknown" = "tasks.extraction.plain:extract_plain"\n', encoding="utf-8"
+    )
+    retried = pincite("retry", "log.unknown", "--index", index, "--json", cwd=tmp_path)
+    assert retried.returncode == 0, retried.stderr
+    assert loads(retried.stdout)["failed"] == 0
+    wrong = pincite("retry", "plain.txt", "--index", index)
+    assert wrong.returncode == 2 and "no failed document is named plain.txt" in wrong.stderr
+
+
+def test_chunk_prints_the_chunks_of_one_file(pincite: Pincite, tmp_path: Path) -> None:
+    file = tmp_path / "Guide.md"
+    file.write_text("# Guide\n\nlost before the first section\n\n## Start\n\nTurn the valve. Wait.\n")
+    (only,) = loads(pincite("chunk", file, "--strategy", "E", "--json").stdout)
+    assert (only["text"], only["section"]) == ("[Guide > Start]\nTurn the valve. Wait.", "Start")
+    assert file.read_text()[only["start"] : only["end"]] == only["content"]
+    assert "lost before the first section" in pincite("chunk", file).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("index", "no-such-folder"), "no such folder"),
+        (("index", "README.md"), "is a file"),
+        (("search", "x", "--index", "nowhere"), "no index at nowhere"),
+        (("search", "???", "--index", "{index}"), "letter"),
+        (("chunk", "README.md", "--strategy", "Z"), "unknown chunking strategy"),
+        (("index", "docs", "--model", "no-such-model"), "unknown model"),
+        (("sql", "SELECT * FROM nothing", "--index", "{index}"), "can't be run"),
+        (("sql", "COPY chunks TO 'stolen.csv'", "--index", "{index}"), "can't be run"),
+    ],
+)
+def test_wrong_use_says_what_and_exits_with_2(
+    pincite: Pincite, samples: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    result = pincite(*(argument.format(index=samples) for argument in arguments))
+    assert result.returncode == 2, result.stdout
+    assert words in result.stderr and "Traceback" not in result.stderr
+
+
+def test_a_typo_in_the_settings_file_is_named(pincite: Pincite, samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "pincite.toml").write_text("[limits]\ndeadline = 3\n")
+    result = pincite("status", "--index", samples, cwd=tmp_path)
+    assert result.returncode == 2 and "unknown settings in [limits]: deadline" in result.stderr
+
+
+def test_a_ledger_of_garbage_is_a_clear_error(pincite: Pincite, samples: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(samples, broken)
+    (broken / "ledger.sqlite").write_bytes(b"garbage" * 1000)
+    for name in ("ledger.sqlite-wal", "ledger.sqlite-shm"):
+        (broken / name).unlink(missing_ok=True)
+    result = pincite("status", "--index", broken)
+    assert result.returncode == 2 and "ledger" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_names_with_newlines_do_not_forge_lines(pincite: Pincite, tmp_path: Path) -> None:
+    docs, index = tmp_path / "docs", tmp_path / "index"
+    docs.mkdir()
+    name = "a\nfailed: forged\x1b[31m.txt"
+    (docs / name).write_text("The pump has a name.\n")
+    assert pincite("index", docs, "--index", index).returncode == 0
+    shown = pincite("documents", "--index", index).stdout
+    assert len(shown.splitlines()) == 2 and "\\n" in shown and "\x1b" not in shown
+    (hit,) = loads(pincite("search", "pump", "--index", index, "--json").stdout)["hits"]
+    assert hit["document"] == name
+
+
+def test_the_readme_names_every_command(pincite: Pincite) -> None:
+    from pincite.cli import app
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for command in app.registered_commands:
+        assert command.callback is not None
+        assert f"pincite {command.callback.__name__}" in readme

@@ -43,9 +43,10 @@ class Container:
         self._archive = archive
         self._limits = limits
         self.names: tuple[str, ...] = tuple(dict.fromkeys(archive.namelist()))
+        self._index = frozenset(self.names)
 
     def __contains__(self, name: str) -> bool:
-        return name in self.names
+        return name in self._index
 
     def read(self, name: str) -> bytes:
         """Raises `Unreadable` when the part is missing or damaged."""

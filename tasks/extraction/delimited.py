@@ -4,6 +4,8 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from schemas.records import Extraction
@@ -49,26 +51,29 @@ def sniff_delimiter(text: str) -> str:
     """The delimiter under which most records have the same number of fields, more than one; "," otherwise.
 
     Records, not lines: a quoted field may hold line ends and delimiters. (`csv.Sniffer` takes letters for
-    delimiters and fails on quoted line ends.)
+    delimiters and fails on quoted line ends.) At a draw the comma loses: it also stands in numbers and prose.
     """
     return max(_DELIMITERS, key=lambda delimiter: _agreement(text, delimiter))
 
 
-def _agreement(text: str, delimiter: str) -> tuple[float, int]:
-    """(share of records with the commonest number of fields, that number); (0, 0) for a single column."""
-    lengths: Counter[int] = Counter()
-    try:
-        for number, record in enumerate(_reader(text, delimiter)):
-            if number == _SAMPLE_RECORDS:
-                break
-            if record:
-                lengths[len(record)] += 1
-    except csv.Error:
-        return 0.0, 0
-    if not lengths:
-        return 0.0, 0
-    fields, count = max(lengths.items(), key=lambda item: (item[1], item[0]))
-    return (count / lengths.total(), fields) if fields > 1 else (0.0, 0)
+def _agreement(text: str, delimiter: str) -> tuple[float, bool, int]:
+    """(share of records with the commonest number of fields, no comma, that number); zeros for one column.
+
+    Half the share when the first record, the header, is not parted: "name;price" above "pump;1,5".
+    """
+    sample = list(islice(_tolerant(text, delimiter), _SAMPLE_RECORDS))
+    lengths = Counter(len(record) for record in sample if record)
+    fields, count = max(lengths.items(), key=lambda item: (item[1], item[0]), default=(0, 0))
+    if fields < 2:
+        return 0.0, False, 0
+    share = count / lengths.total()
+    return share if len(sample[0]) > 1 else share / 2, delimiter != ",", fields
+
+
+def _tolerant(text: str, delimiter: str) -> Iterator[list[str]]:
+    """Records up to the first that can't be parsed at all."""
+    with suppress(csv.Error):
+        yield from _reader(text, delimiter)
 
 
 def _rows(builder: TextBuilder, text: str, delimiter: str, skipped: int) -> Iterator[SheetRow]:

@@ -45,6 +45,21 @@ def test_the_delimiter_is_found(delimiter: str) -> None:
     assert sniff_delimiter(out.getvalue()) == delimiter
 
 
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        ("1,5;2,5\n3,5;4,5\n", ";"),
+        ("name;price\n" + "pump;1,5\n" * 8 + "seal;2,5;late\n" * 2, ";"),
+        ("a,b\n1,2\n", ","),
+        ("first, last\nSee Ann, Bo\n", ","),
+        ("one column\nof words\n", ","),
+        ("a\tb, c\nd\te, f\n", "\t"),
+    ],
+)
+def test_commas_in_numbers_and_prose_do_not_win(text: str, delimiter: str) -> None:
+    assert sniff_delimiter(text) == delimiter
+
+
 def test_line_ends_in_quotes_stay_in_their_row(tmp_path: Path) -> None:
     extraction = read(tmp_path, 'id,text\r\n1,"first\r\nsecond"\r\n2,third\r\n')
     assert places(extraction)["stock!A2:B2"] == "| 1 | first second |"

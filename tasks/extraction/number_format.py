@@ -23,6 +23,8 @@ _DIGITS = re.compile(r"[0#?][0#?,]*(?:\.[0#?]*,*)?|\.[0#?]+")
 _EXPONENT = re.compile(r"[eE][+-](0+)")
 _LITERALS = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^\]]*\]', re.DOTALL)
 # fmt: off
+# The codes 14 and 22 stand for the reader's own short date; Excel shows it so in American English.
+_SHORT_DATES = {"mm-dd-yy": "m/d/yyyy", "m/d/yy h:mm": "m/d/yyyy h:mm"}
 _EXACT = Context(prec=700)  # digits of the largest float and of a long fraction
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -41,7 +43,7 @@ def shown(value: Scalar, code: str) -> str:
     if isinstance(value, dt.timedelta):
         return _elapsed(value, code)
     if isinstance(value, dt.date | dt.time):
-        return _moment(value, _split(code)[0])
+        return _moment(value, _split(_SHORT_DATES.get(code, code))[0])
     return _number(value, code)
 
 

@@ -146,16 +146,24 @@ class DocumentReader:
             self.builder.paragraph("\n".join(items), kind="list")
 
     def _table(self, table: etree._Element) -> None:
-        cells = list(table.iter(f"{W}tc"))
-        headings = any(self._styles.heading_level(paragraph) for paragraph in table.iter(f"{W}p"))
-        if len(cells) == 1 or headings:
-            # A frame or a page layout drawn with a table, not a table of data.
+        if self._is_frame(table):
             for cell in _children(table, "tr", "tc"):
                 self.body(cell)
             return
         attached = Attached()
         self.builder.table(self._rows(table, attached))
         self._attachments(attached)
+
+    def _is_frame(self, table: etree._Element) -> bool:
+        """Whether it is a page layout drawn with a table, not a table of data.
+
+        One cell, one row around other tables, or headings inside.
+        """
+        rows = [list(_children(row, "tc")) for row in _children(table, "tr")]
+        inner = any(next(cell.iter(f"{W}tbl"), None) is not None for row in rows for cell in row)
+        if sum(map(len, rows)) == 1 or (len(rows) == 1 and inner):
+            return True
+        return any(self._styles.heading_level(paragraph) for paragraph in table.iter(f"{W}p"))
 
     def _rows(self, table: etree._Element, attached: Attached) -> list[list[str]]:
         """Cells on the grid of the table: a merged cell has its text at its upper left corner."""

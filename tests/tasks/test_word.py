@@ -121,12 +121,22 @@ def test_a_bar_or_a_line_end_in_a_cell_does_not_break_the_row(tmp_path: Path) ->
 
 def test_a_table_in_a_cell_is_kept_in_its_cell(tmp_path: Path) -> None:
     document = docx.Document()
-    outer = document.add_table(rows=1, cols=2)
-    outer.cell(0, 0).text = "outer"
-    inner = outer.cell(0, 1).add_table(rows=2, cols=2)
+    outer = document.add_table(rows=2, cols=2)
+    outer.cell(0, 0).text, outer.cell(1, 0).text = "head", "outer"
+    inner = outer.cell(1, 1).add_table(rows=2, cols=2)
     for index, word in enumerate(("i1", "i2", "i3", "i4")):
         inner.cell(index // 2, index % 2).text = word
     assert "| outer | i1, i2; i3, i4 |" in read(document, tmp_path).text
+
+
+def test_a_table_around_tables_is_a_layout_and_they_keep_their_rows(tmp_path: Path) -> None:
+    document = docx.Document()
+    outer = document.add_table(rows=1, cols=2)
+    outer.cell(0, 0).text = "left"
+    inner = outer.cell(0, 1).add_table(rows=2, cols=2)
+    for index, word in enumerate(("i1", "i2", "i3", "i4")):
+        inner.cell(index // 2, index % 2).text = word
+    assert read(document, tmp_path).text == "left\n\n| i1 | i2 |\n| --- | --- |\n| i3 | i4 |"
 
 
 def test_a_table_of_one_cell_is_a_frame_around_blocks(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ the time in which the server starts.
 """
 
 import fcntl
-import json
 import logging
 import os
 import secrets
@@ -103,7 +102,7 @@ def starting(home: Path) -> Iterator["Start"]:
                 yield Start("", slot, password, server)
         finally:
             _stop(server)
-            (slot / "server.json").unlink(missing_ok=True)
+            (slot / "server.pid").unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,19 +178,22 @@ def _slot(home: Path) -> Iterator[Path]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            _end_leftover(slot / "server.json")
+            _end_leftover(slot / "server.pid")
             yield slot
             return
 
 
 def _end_leftover(pid_file: Path) -> None:
-    """Ends the server of a killed parent, unless its pid now belongs to another process."""
+    """Ends the server of a killed parent, unless its pid now belongs to another process.
+
+    Told by the command line, which names the slot; start times move with the system's clock.
+    """
     try:
-        known = json.loads(pid_file.read_text())
-        process = psutil.Process(known["pid"])
-    except (FileNotFoundError, json.JSONDecodeError, psutil.NoSuchProcess):
+        process = psutil.Process(int(pid_file.read_text()))
+        ours = {"flows.server_process", str(pid_file.parent)} <= set(process.cmdline())
+    except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
         return
-    if process.create_time() == known["created"]:
+    if ours:
         _logger.warning("ended a Prefect server that a killed run left behind (process %d)", process.pid)
         _kill_group(process.pid)
         process.wait(STOP_S)
@@ -212,8 +214,7 @@ def _spawn(slot: Path, password: str) -> subprocess.Popen[bytes]:
             stderr=log,
             start_new_session=True,  # Ctrl-C ends the run, which then still needs its server
         )
-    created = psutil.Process(server.pid).create_time()
-    (slot / "server.json").write_text(json.dumps({"pid": server.pid, "created": created}))
+    (slot / "server.pid").write_text(str(server.pid))
     return server
 
 

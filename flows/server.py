@@ -35,7 +35,7 @@ from typing import IO
 
 import psutil  # type: ignore[import-untyped]  # has no types
 
-from schemas.errors import PinciteError
+from schemas.errors import ServerFailed
 
 START_S = 120.0  # longest wait for a server to answer: ten times of what it takes on two idle cores
 STOP_S = 90.0  # longest wait for a server to store its last records
@@ -68,10 +68,6 @@ _SERVER = {
 }
 
 _logger = logging.getLogger(__name__)
-
-
-class ServerFailed(PinciteError):
-    """The embedded Prefect server did not start. The message holds the end of its log."""
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from prefect import Task
 
 
 def hand_out(
-    document: Task[[str], str], document_ids: Iterable[str], in_flight: int, errors: Sequence[BaseException]
+    document: Task[[str], None], document_ids: Iterable[str], in_flight: int, errors: Sequence[BaseException]
 ) -> None:
     """Submits one task a document, at most `in_flight` at a time, and returns when all have ended.
 

@@ -7,6 +7,7 @@ PinciteError
 │   └── ModelUnavailable  weights that are not on this machine
 ├── IndexBroken           what is stored contradicts itself; exit code 2
 ├── IndexBusy             another run holds the index; exit code 2
+├── ServerFailed          the embedded Prefect server did not start; exit code 2
 └── DocumentError         one document can't be processed; ends only that document
     ├── Unsupported       no extractor for this format
     ├── Encrypted         a password is needed
@@ -46,6 +47,10 @@ class IndexBroken(PinciteError):
 
 class IndexBusy(PinciteError):
     """Another run holds the index."""
+
+
+class ServerFailed(PinciteError):
+    """The embedded Prefect server did not start. The message holds the end of its log."""
 
 
 class DocumentError(PinciteError):

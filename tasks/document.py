@@ -66,13 +66,16 @@ def _finish(line: Line, job: Job) -> Finished:
     return Finished(job, document_title(prepared.extraction, job.path), prepared, vectors)
 
 
-def document_task(line: Line) -> Task[[str], str]:
-    """The Prefect task of one document. It is bound to its line here, since Prefect looks into every parameter."""
+def document_task(line: Line) -> Task[[str], None]:
+    """The Prefect task of one document, bound to its line here, since Prefect looks into every parameter.
+
+    It returns nothing: the outcome is in the ledger, and Prefect would keep every result until the flow ends.
+    """
 
     @task(name="document", cache_policy=NO_CACHE, persist_result=False, retries=0)
-    def document(document_id: str) -> str:
+    def document(document_id: str) -> None:
         try:
-            return index_document(line, document_id)
+            index_document(line, document_id)
         except BaseException as error:
             line.errors.append(error)
             raise

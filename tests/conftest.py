@@ -1,6 +1,7 @@
 """Hypothesis profiles: `fast` draws the same examples every time; `HYPOTHESIS_PROFILE=full` many new ones."""
 
 import os
+import tempfile
 
 from hypothesis import HealthCheck, settings
 
@@ -14,3 +15,7 @@ settings.register_profile(
 )
 settings.register_profile("full", database=None, max_examples=2000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+# Before any test imports Prefect: neither its telemetry nor the user's own profile has a place here.
+os.environ["DO_NOT_TRACK"] = "1"
+os.environ["PREFECT_HOME"] = tempfile.mkdtemp(prefix="pincite-prefect-")

@@ -1,9 +1,9 @@
 """Reads a page image: words in reading order, each with its confidence.
 
-image → grey, evenly lit, without grain, level → right way up → read → read otherwise where the result is poor
+image → grey, evenly lit, without grain, sharp, level → right way up → read → otherwise where the result is poor
 
-Light, grain and skew are measured and mended before the first reading, since tesseract drops what they spoil
-without a word: of a page with a shadow it lost 40 % of the characters at a confidence of 96.
+Light, grain, blur and skew are measured and mended before the first reading, since tesseract drops what they
+spoil without a word: of a page with a shadow it lost 40 % of the characters at a confidence of 96.
 """
 
 from collections.abc import Iterator
@@ -22,9 +22,11 @@ from tasks.extraction.layout import WordBox, reading_order
 MAX_SIDE = 32_000  # pixels; tesseract refuses a side over 32,767
 UNEVEN = 0.15  # paper that loses this share of its brightness lies in a shadow
 GRAINY = 2.0  # grey levels
+SOFT = 3.5  # pixels of an edge; sharp pages have 1 to 2.6, after smoothing too
 MIN_SKEW = 0.2  # degrees; less does no harm, and turning softens the letters
 SURE_OSD = 9.0  # its wrong answers were seen up to 3.8, right ones on full pages from 13
 SURE_READING = 80.0  # the wrong way up a page reads at 24 to 37
+DOUBTFUL = 88.0  # below this, errors were seen to pass 3 %
 ILLEGIBLE = 30.0  # what is read below this from a whole page is not text
 UNREAD_INK = 0.25  # share of the ink outside the words from which on something may have been passed over
 MUCH_INK = 0.002  # share of a page that is inked; a line of text on A4 covers .001
@@ -98,8 +100,9 @@ class _Reading:
     def is_level(self) -> bool:
         return 2 * sum(map(_is_level, self.words)) > len(self.words)
 
-    def is_poor(self, settings: Settings) -> bool:
-        return self.confidence < settings.ocr.low_confidence or self.unread > UNREAD_INK
+    @property
+    def is_good(self) -> bool:
+        return self.confidence >= DOUBTFUL and self.unread <= UNREAD_INK
 
 
 def _is_level(word: WordBox) -> bool:
@@ -122,7 +125,7 @@ def read_page(image: Image.Image, settings: Settings) -> OcrPage:
     if not sheet.inked.any():
         return OcrPage((), 0, None, width=image.width, height=image.height)
     rotation, reading = _upright(sheet, settings)
-    if reading.is_poor(settings):
+    if not reading.is_good:
         reading = _read_otherwise(sheet.turned(rotation), reading, settings)
     size = image.size if rotation in UPRIGHT_AXIS else image.size[::-1]
     frame = sheet.clean.size if rotation in UPRIGHT_AXIS else sheet.clean.size[::-1]
@@ -140,6 +143,9 @@ def _clean(image: Image.Image) -> tuple[_Sheet, float]:
     if scan.grain(clean) > GRAINY:
         clean = scan.smoothed(clean)
     inked = scan.ink(clean)
+    if scan.softness(clean, inked) > SOFT:
+        clean = scan.sharpened(clean)
+        inked = scan.ink(clean)
     mended = clean is not raw
     skew, _ = scan.skew(inked)
     if abs(skew) < MIN_SKEW:
@@ -175,31 +181,31 @@ def _upright(sheet: _Sheet, settings: Settings) -> tuple[int, _Reading]:
 def _read_otherwise(sheet: _Sheet, first: _Reading, settings: Settings) -> _Reading:
     """The best of `first` and of readings of the same page cleaned in other ways."""
     best = first
-    for image, config, enlarged in _variants(sheet, first):
-        best = max(
-            best,
-            _read(image, sheet.inked, settings, config, enlarged),
-            key=lambda reading: reading.score,
-        )
-        if not best.is_poor(settings):
+    for image, config, enlarged in _variants(sheet, first, settings):
+        reading = _read(image, sheet.inked, settings, config, enlarged)
+        best = max(best, reading, key=lambda each: each.score)
+        if best.is_good:
             break
     return best
 
 
-def _variants(sheet: _Sheet, first: _Reading) -> Iterator[tuple[Image.Image, str, int]]:
-    """(image, tesseract's options, times enlarged), the most promising first."""
+def _variants(sheet: _Sheet, first: _Reading, settings: Settings) -> Iterator[tuple[Image.Image, str, int]]:
+    """(image, tesseract's options, times enlarged), the most promising first; few where little is amiss."""
     clean = sheet.clean
+    low = first.confidence < settings.ocr.low_confidence
     # Enlarged or taken for sparse text, noise costs tesseract minutes and reads as nonsense.
     crowded = scan.is_crowded(sheet.inked)
-    small = median(word.bottom - word.top for word in first.words) < SMALL_WORDS if first.words else True
-    if small and not crowded and 4 * clean.width * clean.height <= ENLARGED_PIXELS:
+    small = not first.words or median(word.bottom - word.top for word in first.words) < SMALL_WORDS
+    fits = 4 * clean.width * clean.height <= ENLARGED_PIXELS
+    if first.confidence < DOUBTFUL and small and fits and not crowded:
         yield clean.resize((2 * clean.width, 2 * clean.height), Image.Resampling.LANCZOS), "--psm 3", 2
-    yield clean, LOCAL_THRESHOLD, 1
-    yield clean.filter(ImageFilter.MedianFilter(3)), "--psm 3", 1
-    if sheet.raw is not None and not scan.is_crowded(scan.ink(sheet.raw)):
-        yield sheet.raw, "--psm 3", 1
-    if not crowded:
+    if low or first.unread > UNREAD_INK:
+        yield clean, LOCAL_THRESHOLD, 1
+    if low and not crowded:
+        yield clean.filter(ImageFilter.MedianFilter(3)), "--psm 3", 1
         yield clean, "--psm 11", 1  # sparse text: the labels of a drawing
+    if low and sheet.raw is not None and not scan.is_crowded(scan.ink(sheet.raw)):
+        yield sheet.raw, "--psm 3", 1
 
 
 def _timeout_s(settings: Settings) -> float:

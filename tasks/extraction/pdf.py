@@ -16,7 +16,7 @@ from tasks.extraction.pdf_assembly import Assembly
 from tasks.extraction.pdf_notes import attachment_warnings, metadata_title, outline
 from tasks.extraction.pdf_open import open_pdf
 from tasks.extraction.pdf_page import PageContent, read
-from tasks.extraction.pdf_structure import find_headings, without_running_lines
+from tasks.extraction.pdf_structure import find_headings, parted_at_outline, without_running_lines
 
 MEDIA_TYPE = "application/pdf"
 EXTRACTOR = "pdf"
@@ -38,6 +38,7 @@ def extract_pdf(path: Path, settings: Settings, progress: Progress) -> Extractio
     finally:
         pdf.close()
     pages, running = without_running_lines(pages)
+    pages = parted_at_outline(pages, entries)
     headings = find_headings(pages, entries)
     assembly = Assembly()
     for index, page in enumerate(pages):

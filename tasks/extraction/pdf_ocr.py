@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pypdfium2 as pdfium
@@ -15,7 +15,7 @@ from schemas.settings import Settings
 from tasks.extraction.layout import WordBox
 from tasks.extraction.ocr import read_page
 from tasks.extraction.pdf_shapes import Picture
-from tasks.extraction.pdf_words import Frame, PdfWord
+from tasks.extraction.pdf_words import Frame
 
 POINTS_PER_INCH = 72.0
 MIN_DPI = 70  # below it no text can be read
@@ -106,12 +106,44 @@ def check_pictures(pictures: Sequence[Picture], settings: Settings, page: int) -
             )
 
 
-def scan(page: pdfium.PdfPage, frame: Frame, number: int, settings: Settings) -> Scanned:
-    """What OCR reads from the whole page, rendered at `settings.ocr.dpi` or as near as the pixel limit lets."""
+def scan(
+    page: pdfium.PdfPage, frame: Frame, number: int, settings: Settings, area: Picture | None = None
+) -> Scanned:
+    """What OCR reads from the page, or from a part of it, at `settings.ocr.dpi` or as near as the limit lets."""
+    scale = _scale(frame, number, settings)
+    image = render(page, frame, scale)
+    if area is not None:
+        image = image.crop(
+            (
+                max(0, int(area.x0 * scale)),
+                max(0, int(area.top * scale)),
+                min(image.width, math.ceil(area.x1 * scale)),
+                min(image.height, math.ceil(area.bottom * scale)),
+            )
+        )
+    result = read_page(image, settings)
+    words = tuple(
+        WordBox(w.text, w.x0 / scale, w.top / scale, w.x1 / scale, w.bottom / scale, w.confidence)
+        for w in result.words
+    )
+    warnings = [DocumentWarning(w.code, w.message, number) for w in result.warnings]
+    dpi = scale * POINTS_PER_INCH
+    if dpi < 0.75 * settings.ocr.dpi:
+        warnings.append(
+            DocumentWarning("low-resolution", f"read at {dpi:.0f} dpi to stay within limits.pixels", number)
+        )
+    width, height = image.width / scale, image.height / scale
+    size = (height, width) if result.rotation % 180 == 90 else (width, height)
+    turned = bool(result.rotation) or abs(result.skew) >= 0.2
+    return Scanned(words, *size, turned, result.confidence, tuple(warnings))
+
+
+def _scale(frame: Frame, number: int, settings: Settings) -> float:
+    """Pixels a point. Raises LimitExceeded when the page is too large to be read within the pixel limit."""
     inches = max(frame.width * frame.height, 1.0) / POINTS_PER_INCH**2
     dpi = min(float(settings.ocr.dpi), math.sqrt(settings.limits.pixels / inches))
     # Rounding up to whole pixels must not pass the limit.
-    dpi *= 0.999 if dpi < settings.ocr.dpi else 1.0
+    dpi *= 0.995 if dpi < settings.ocr.dpi else 1.0
     if dpi < MIN_DPI:
         raise LimitExceeded(
             f"page {number} is {frame.width / POINTS_PER_INCH:.0f} × {frame.height / POINTS_PER_INCH:.0f} "
@@ -119,28 +151,39 @@ def scan(page: pdfium.PdfPage, frame: Frame, number: int, settings: Settings) ->
             "raise it or split the page",
             number,
         )
-    scale = dpi / POINTS_PER_INCH
-    result = read_page(render(page, frame, scale), settings)
+    return dpi / POINTS_PER_INCH
+
+
+def scan_picture(
+    page: pdfium.PdfPage, frame: Frame, number: int, settings: Settings, picture: Picture
+) -> Scanned:
+    """What OCR reads from one picture, its words moved to where the picture stands on the page."""
+    result = scan(page, frame, number, settings, picture)
+    x0, top = max(0.0, picture.x0), max(0.0, picture.top)
+    # A picture that had to be turned keeps its place; only the order within it is that of its upright form.
+    across = (min(picture.x1, frame.width) - x0) / max(result.width, 1.0)
+    down = (min(picture.bottom, frame.height) - top) / max(result.height, 1.0)
     words = tuple(
-        WordBox(w.text, w.x0 / scale, w.top / scale, w.x1 / scale, w.bottom / scale, w.confidence)
+        replace(
+            w,
+            x0=x0 + w.x0 * across,
+            top=top + w.top * down,
+            x1=x0 + w.x1 * across,
+            bottom=top + w.bottom * down,
+        )
         for w in result.words
     )
-    warnings = [DocumentWarning(w.code, w.message, number) for w in result.warnings]
-    if dpi < 0.75 * settings.ocr.dpi:
-        warnings.append(
-            DocumentWarning("low-resolution", f"read at {dpi:.0f} dpi to stay within limits.pixels", number)
+    return replace(result, words=words)
+
+
+def within(scanned: Sequence[WordBox], boxes: Sequence[WordBox]) -> tuple[WordBox, ...]:
+    """The words of OCR whose middle lies in one of the boxes."""
+    return tuple(
+        word
+        for word in scanned
+        if any(
+            box.x0 <= (word.x0 + word.x1) / 2 <= box.x1
+            and box.top <= (word.top + word.bottom) / 2 <= box.bottom
+            for box in boxes
         )
-    sideways = result.rotation % 180 == 90
-    size = (frame.height, frame.width) if sideways else (frame.width, frame.height)
-    turned = bool(result.rotation) or abs(result.skew) >= 0.2
-    return Scanned(words, *size, turned, result.confidence, tuple(warnings))
-
-
-def besides(scanned: Sequence[WordBox], words: Sequence[PdfWord]) -> list[WordBox]:
-    """The words of OCR that the text layer does not have: those that no word of the layer covers."""
-    kept = []
-    for seen in scanned:
-        x, y = (seen.x0 + seen.x1) / 2, (seen.top + seen.bottom) / 2
-        if not any(w.x0 <= x <= w.x1 and w.top <= y <= w.bottom for w in words):
-            kept.append(seen)
-    return kept
+    )

@@ -1,6 +1,7 @@
 """Opening a PDF: limits before any parser sees it, passwords, repair."""
 
 import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,4 +102,5 @@ def _repaired(data: bytes) -> Opened:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+    """The message without the address of the object that was read, which differs each time."""
+    return " ".join(re.sub(r"stream <[^>]*>: ", "", str(error)).split())[:200]

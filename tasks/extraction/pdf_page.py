@@ -4,7 +4,7 @@ text layer → hidden text out → enough to read? else OCR → ruled tables →
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import pypdfium2 as pdfium
@@ -27,13 +27,14 @@ from tasks.extraction.pdf_ocr import (
     INK,
     MUCH_INK,
     Scanned,
-    besides,
     can_be_seen,
     check_pictures,
     glance,
     ink_share,
     looks_written,
     scan,
+    scan_picture,
+    within,
 )
 from tasks.extraction.pdf_shapes import Picture, Shapes, read_shapes
 from tasks.extraction.pdf_text import HYPHENS, Text, hyphenated, join, line_text
@@ -43,6 +44,7 @@ from tasks.extraction.tesseract import OcrUnavailable
 
 GARBLED = 0.05  # share of characters without a meaning from which the whole page goes to OCR
 LARGE_PICTURE = 0.08  # of the page; smaller ones hold no text worth a reading
+MAX_PICTURES = 12  # of a page with a text layer that are read
 SHOWN = 60  # characters of a text that a warning quotes
 
 
@@ -112,16 +114,13 @@ def read(page: pdfium.PdfPage, number: int, settings: Settings) -> PageContent:
     frame = layer.main.frame
     words: list[WordBox] = list(groups[0].words)
     rules: Sequence[Rule] = sheet.shapes.rules
-    pieces: list[Piece] = []
     size = (frame.width, frame.height)
     if scanned is not None and not words:
-        words, size = list(scanned.words), (scanned.width, scanned.height)
+        size = (scanned.width, scanned.height)
         rules = () if scanned.turned else rules
-    elif scanned is not None and not scanned.turned:
-        words += besides(scanned.words, groups[0].words)
-    pieces += _pieces(words, rules, size)
-    if scanned is not None and scanned.turned and groups[0].words:
-        pieces += _pieces(scanned.words, (), (scanned.width, scanned.height))
+    if scanned is not None:
+        words += scanned.words
+    pieces = _pieces(words, rules, size)
     for group in groups[1:]:
         pieces += _pieces(group.words, (), (group.frame.width, group.frame.height))
     pieces += [_note(text) for text in page_notes(page)]
@@ -176,7 +175,7 @@ def _seen(page: pdfium.PdfPage, group: Group) -> set[PdfWord]:
 
 
 def _scanned(sheet: _Sheet, groups: list[Group]) -> Scanned | None:
-    """What OCR reads, where the text layer does not do. Garbled words are taken out of `groups[0]`."""
+    """What OCR reads, where the text layer does not do. Garbled words are taken out of `groups`."""
     words = [word for group in groups for word in group.words]
     characters = sum(len(word.text) for word in words)
     unmapped = sum(word.unmapped for word in words)
@@ -184,18 +183,49 @@ def _scanned(sheet: _Sheet, groups: list[Group]) -> Scanned | None:
         return _instead_of_garbled(sheet, groups)
     if characters == 0:
         return _of_empty(sheet)
-    pictures = _written_pictures(sheet, words)
-    if not pictures and not unmapped:
-        return None
     try:
-        result = _scan(sheet)
+        found = [_in_place_of_unmapped(sheet, groups)] if unmapped else []
+        found += [_read_picture(sheet, picture, words) for picture in _written_pictures(sheet, words)]
     except OcrUnavailable as error:
-        sheet.warn("picture-unread", f"a picture that may hold text was not read: {error}")
+        sheet.warn("picture-unread", f"a part that needs OCR was not read: {error}")
         return None
-    if unmapped:
-        whole = tuple(word for word in groups[0].words if not word.unmapped)
-        groups[0] = Group(groups[0].frame, whole)
-    return result if result.words else None
+    read = [result for result in found if result.words]
+    if not read:
+        return None
+    every = tuple(word for result in read for word in result.words)
+    return replace(read[0], words=every, confidence=_confidence(every))
+
+
+def _confidence(words: Sequence[WordBox]) -> float:
+    """Mean over characters, 0 to 100."""
+    characters = sum(len(word.text) for word in words)
+    return sum(len(word.text) * (word.confidence or 0) for word in words) / max(characters, 1)
+
+
+def _in_place_of_unmapped(sheet: _Sheet, groups: list[Group]) -> Scanned:
+    """Words of OCR where the text layer has a few characters without a meaning."""
+    result = _scan(sheet)
+    main = groups[0]
+    lost = [word for word in main.words if word.unmapped]
+    seen = () if result.turned else within(result.words, lost)
+    mended = [word for word in lost if within(seen, [word])]
+    groups[0] = Group(main.frame, tuple(word for word in main.words if word not in mended))
+    left = sum(word.unmapped for group in groups for word in group.words)
+    sheet.warn(
+        "unmapped",
+        f"{len(mended)} words with signs of unknown meaning were read by OCR; {left} such signs are left",
+    )
+    return replace(result, words=seen)
+
+
+def _read_picture(sheet: _Sheet, picture: Picture, words: Sequence[PdfWord]) -> Scanned:
+    """What OCR reads from the picture, without the words of the text layer that are printed over it."""
+    result = scan_picture(sheet.page, sheet.layer.main.frame, sheet.number, sheet.settings, picture)
+    sheet.warnings += result.warnings
+    if result.turned:
+        return result
+    again = within(result.words, words)
+    return replace(result, words=tuple(word for word in result.words if word not in again))
 
 
 def _scan(sheet: _Sheet) -> Scanned:
@@ -249,7 +279,7 @@ def _written_pictures(sheet: _Sheet, words: Sequence[PdfWord]) -> list[Picture]:
         return []
     check_pictures(large, sheet.settings, sheet.number)
     image, scale = glance(sheet.page, frame)
-    return [picture for picture in large if looks_written(image, scale, picture)]
+    return [picture for picture in large if looks_written(image, scale, picture)][:MAX_PICTURES]
 
 
 @dataclass(frozen=True, slots=True)

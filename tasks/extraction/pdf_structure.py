@@ -16,12 +16,15 @@ MUCH_LARGER = 1.3
 LARGER_OCR = 1.35  # heights of OCR boxes vary with the letters
 MAX_HEADING_LINES = 3
 MAX_HEADING = 200  # characters
+MAX_PLAIN_HEADING = 60
 MAX_LEVEL = 6
 SENTENCE_MARKS = ".,;:!\u3002\uff0c\uff1b\uff1a"
 
 _LETTER = regex.compile(r"\p{L}")
 _NOT_WORD = regex.compile(r"[^\p{L}\p{N}]+")
 _NUMBERING = regex.compile(r"^(\d+\s*)+(?=\p{L})")
+_NUMBERED = regex.compile(r"\d{1,2}(\.\d{1,2}){0,4}\.?\s+\p{Lu}\p{L}")
+_CAPITALS = regex.compile(r"(?=(.*\p{Lu}){5})[\p{Lu}\p{N}\p{P}\s]+(No\.\s*\d+)?$")
 
 Style = tuple[float, bool, bool]
 """(size in half points, bold, by OCR)"""
@@ -95,6 +98,36 @@ def _without(index: int, page: PageContent, gone: set[Where]) -> PageContent:
     return replace(page, pieces=tuple(pieces))
 
 
+def parted_at_outline(pages: Sequence[PageContent], outline: Sequence[OutlineEntry]) -> list[PageContent]:
+    """The pages with each line that the outline names as a piece of its own."""
+    titles: dict[int, set[str]] = {}
+    for entry in outline:
+        titles.setdefault(entry.page, set()).add(_norm(entry.title))
+    return [
+        replace(page, pieces=tuple(part for piece in page.pieces for part in _parted(piece, named)))
+        if (named := titles.get(page.number))
+        else page
+        for page in pages
+    ]
+
+
+def _parted(piece: Piece, titles: set[str]) -> list[Piece]:
+    if piece.kind != "text" or len(piece.lines) < 2:
+        return [piece]
+    parts: list[tuple[Line, ...]] = []
+    rest = start = 0
+    while start < len(piece.lines):
+        for end in range(start + 1, min(start + MAX_HEADING_LINES, len(piece.lines)) + 1):
+            if _norm(join([line.text for line in piece.lines[start:end]]).text) in titles:
+                parts += [piece.lines[rest:start], piece.lines[start:end]]
+                rest = start = end
+                break
+        else:
+            start += 1
+    parts.append(piece.lines[rest:])
+    return [replace(piece, lines=lines) for lines in parts if lines]
+
+
 def body_sizes(pages: Sequence[PageContent]) -> dict[bool, float]:
     """The size in which most characters are set, for the text layer (False) and for OCR (True)."""
     counts: dict[bool, Counter[float]] = {False: Counter(), True: Counter()}
@@ -126,7 +159,9 @@ def find_headings(pages: Sequence[PageContent], outline: Sequence[OutlineEntry])
             if level:
                 levels[index, p] = min(level, MAX_LEVEL)
                 known[style] = min(level, known.get(style, MAX_LEVEL))
-            elif _is_heading(piece, body[piece.lines[0].ocr], much_bold):
+            elif _is_heading(piece, body[piece.lines[0].ocr], much_bold) or _is_plain_heading(
+                piece, page.pieces[p + 1] if p + 1 < len(page.pieces) else None
+            ):
                 styles[index, p] = style
     ranks = _ranks(set(styles.values()) | set(known), known)
     levels.update({where: ranks[style] for where, style in styles.items()})
@@ -180,6 +215,16 @@ def _is_heading(piece: Piece, body: float, much_bold: bool) -> bool:
     if sentence:
         return False
     return ratio >= LARGER or (all(line.bold for line in piece.lines) and ratio >= 0.95 and not much_bold)
+
+
+def _is_plain_heading(piece: Piece, following: Piece | None) -> bool:
+    """Whether a line in body type is a heading: numbered or in capitals, over a paragraph that is neither."""
+    if len(piece.lines) != 1 or following is None or following.kind != "text":
+        return False
+    text, after = piece.lines[0].text.text, following.lines[0].text.text
+    if len(text) > MAX_PLAIN_HEADING or text[-1] in SENTENCE_MARKS + "?" or len(after) < len(text):
+        return False
+    return any(kind.match(text) and not kind.match(after) for kind in (_NUMBERED, _CAPITALS))
 
 
 def _largest(pages: Sequence[PageContent], levels: dict[tuple[int, int], int]) -> str:

@@ -118,6 +118,7 @@ class _Building:
     characters: list[str] = field(default_factory=list)
     box: list[float] = field(default_factory=list)  # left, bottom, right, top
     last: Box = (0.0, 0.0, 0.0, 0.0)
+    source: int | None = None  # the text object of the last character
     unmapped: int = 0
 
 
@@ -178,18 +179,20 @@ def _building(text_page: Any) -> Iterator[_Building]:
         if word is None:
             word = _Building(style, box=list(box))
         error = code > 0x7F and error_of(text_page, index) == 1
-        _add(word, code, box, error)
+        _add(word, code, box, error, address)
     if word is not None:
         yield word
 
 
-def _add(word: _Building, code: int, box: Box, error: bool) -> None:
+def _add(word: _Building, code: int, box: Box, error: bool, source: int | None) -> None:
     character = chr(code) if 32 < code < 0xD800 else _character(code)
-    if word.characters and word.characters[-1] == character and _same_place(word.last, box):
-        return  # drawn twice to look bold
+    again = word.characters and word.characters[-1] == character and _same_place(word.last, box)
+    # Drawn twice to look bold; but a ligature of two equal letters comes as two in one box of one object.
+    if again and (box != word.last or source != word.source):
+        return
     word.unmapped += error or code in (0, 0xFFFD) or _is_private(code)
     word.characters.append(character)
-    word.last = box
+    word.last, word.source = box, source
     left, bottom, right, top = box
     edges = word.box
     if left < edges[0] or bottom < edges[1] or right > edges[2] or top > edges[3]:

@@ -47,17 +47,27 @@ def place_fragment(places: Sequence[Place]) -> str:
     """
     if not places:
         return ""
-    first, last = places[0], places[-1]
+    first = places[0]
     match first.kind:
         case "page" | "slide":
             return f"#{first.kind}={first.label}"
         case "time":
-            return f"#t={first.label.split(',')[0]},{last.label.split(',')[1]}"
+            begins, ends = zip(*(place.label.split(",") for place in places), strict=True)
+            return f"#t={min(begins, key=float)},{max(ends, key=float)}"
         case "cells":
             sheet, a1 = cell_range([place.label for place in places])
             return f"#sheet={quote(sheet, safe='')}&range={a1}"
         case "entry":
-            return f"#entry={quote(first.label, safe='/')}"
+            return f"#entry={quote(_common_entry([place.label for place in places]), safe='/')}"
+
+
+def _common_entry(labels: Sequence[str]) -> str:
+    """The one label, or the longest path that all labels lie below (a JSON pointer, RFC 6901)."""
+    if len(set(labels)) == 1 or not labels[0].startswith("/"):
+        return labels[0]
+    parts = [label.split("/") for label in labels]
+    shared = [steps[0] for steps in zip(*parts, strict=False) if len(set(steps)) == 1]
+    return "/".join(shared) or "/"
 
 
 def cell_range(labels: Sequence[str]) -> tuple[str, str]:

@@ -147,3 +147,10 @@ def test_binary_data_is_unreadable(data: bytes) -> None:
 
 def test_terminal_colours_and_form_feeds_of_a_log_are_text() -> None:
     assert decode(b"\x1b[31mred\x1b[0m\x0cpage two")[0] == "\x1b[31mred\x1b[0m\x0cpage two"
+
+
+def test_a_line_of_german_is_not_held_for_turkish() -> None:
+    text = "Straße;Größe\nMüllerstraße 5, Köln;groß\nÄußere Allee 7, Düsseldorf;mäßig\n"
+    decoded, (warning,) = decode(text.encode("cp1252"))
+    assert decoded == text
+    assert "cp1252" in warning.message

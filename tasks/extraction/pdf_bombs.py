@@ -3,6 +3,8 @@
 Both are found before pdfium reads the file, since it would do what they ask.
 """
 
+import base64
+import binascii
 import io
 import re
 import zlib
@@ -20,6 +22,7 @@ MAX_FORM_DEPTH = 60  # pdfium goes 40 deep
 _STREAM = re.compile(rb"stream\r?\n")
 _IMAGE = re.compile(rb"/Subtype\s*/Image")
 _FORM = re.compile(rb"/Subtype\s*/Form")
+_ASCII = re.compile(rb"/(ASCII85Decode|A85|ASCIIHexDecode|AHx)\b")
 _DRAWN = re.compile(rb"/([^\s/<>\[\]()%]+)\s+Do\b")
 
 
@@ -32,19 +35,33 @@ def check_inflated(data: bytes, limit: int) -> None:
     cheap = len(data) * DEFLATE_RATIO <= limit
     total = 0
     for match in _STREAM.finditer(data):
-        start = match.end()
-        layers = _layers(data, start)
+        head = data[max(0, match.start() - 1000) : match.start()]
+        head = head[head.rfind(b" obj") + 1 :]
+        source, start = _binary(data, match.end(), head)
+        layers = _layers(source, start)
         if layers == 0 or (cheap and layers == 1):
             continue
-        size = _inflated_size(data, start, layers, limit - total)
+        size = _inflated_size(source, start, layers, limit - total)
         if total + size > limit or layers > MAX_LAYERS:
             raise LimitExceeded(
                 f"its streams inflate to more than {limit:,} bytes; if the file is trusted, raise "
                 "limits.inflated_bytes"
             )
-        head = data[max(0, match.start() - 1000) : match.start()]
-        if not _IMAGE.search(head[head.rfind(b" obj") + 1 :]):
+        if not _IMAGE.search(head):
             total += size
+
+
+def _binary(data: bytes, start: int, head: bytes) -> tuple[bytes, int]:
+    """(bytes, where the stream begins in them): decoded first when its dictionary says that it is ASCII."""
+    if not _ASCII.search(head):
+        return data, start
+    written = data[start : max(data.find(b"endstream", start), start)]
+    try:
+        if b"A85" in head or b"ASCII85" in head:
+            return base64.a85decode(written.strip().removesuffix(b"~>")), 0
+        return binascii.unhexlify(b"".join(written.split()).removesuffix(b">")), 0
+    except ValueError:
+        return b"", 0  # pdfium does not decode it either
 
 
 def _is_zlib(head: bytes) -> bool:

@@ -41,6 +41,7 @@ MEDIA_TYPES = {
     "GIF": "image/gif",
 }
 OPENED = tuple(name for name in MEDIA_TYPES if name != "MPO")  # which Pillow opens as a kind of JPEG
+ORIENTATION, ON_SIDE = 0x0112, (5, 6, 7, 8)  # EXIF
 # What Pillow's decoders raise on damaged files.
 DAMAGE = (OSError, SyntaxError, ValueError, EOFError, struct.error, KeyError, IndexError, TypeError)
 
@@ -179,14 +180,10 @@ def _frame(image: Image.Image, number: int, settings: Settings) -> tuple[Image.I
         image.seek(number - 1)
     _check_pixels(image, settings, number)
     dpi = _dpi(image, settings)
-    stored = image.size
+    on_side = image.getexif().get(ORIENTATION) in ON_SIDE  # asked before Pillow turns a TIFF on loading
     image.load()
     frame = ImageOps.exif_transpose(image)
-    if frame is image:
-        frame = image.copy()
-    if frame.size != stored:
-        dpi = dpi[::-1]
-    return frame, dpi
+    return (image.copy() if frame is image else frame), (dpi[::-1] if on_side else dpi)
 
 
 def _dpi(image: Image.Image, settings: Settings) -> tuple[float, float]:

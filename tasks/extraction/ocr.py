@@ -28,6 +28,8 @@ SURE_OSD = 9.0  # its wrong answers were seen up to 3.8, right ones on full page
 SURE_READING = 80.0  # the wrong way up a page reads at 24 to 37
 DOUBTFUL = 88.0  # below this, errors were seen to pass 3 %
 ILLEGIBLE = 30.0  # what is read below this from a whole page is not text
+PICTURE = 60.0  # below this neither, if few characters are in words: pictures read as "@& 8@ eo" at 42
+FEW_IN_WORDS = 0.3
 UNREAD_INK = 0.25  # share of the ink outside the words from which on something may have been passed over
 MUCH_INK = 0.002  # share of a page that is inked; a line of text on A4 covers .001
 SMALL_WORDS = 16.0  # pixels; lines lower than this read better enlarged
@@ -101,12 +103,28 @@ class _Reading:
         return 2 * sum(map(_is_level, self.words)) > len(self.words)
 
     @property
+    def is_legible(self) -> bool:
+        """Whether what was read is text at all."""
+        if self.confidence >= PICTURE:
+            return True
+        in_words = sum(len(word.text) for word in self.words if _is_wordlike(word))
+        characters = sum(len(word.text) for word in self.words)
+        return self.confidence >= ILLEGIBLE and in_words >= FEW_IN_WORDS * characters
+
+    @property
     def is_good(self) -> bool:
         return self.confidence >= DOUBTFUL and self.unread <= UNREAD_INK
 
 
 def _is_level(word: WordBox) -> bool:
     return len(word.text) < 3 or word.x1 - word.x0 >= word.bottom - word.top
+
+
+def _is_wordlike(word: WordBox) -> bool:
+    """At least three letters or digits and few other signs; one sign is a word in East Asian scripts."""
+    signs = sum(character.isalnum() for character in word.text)
+    enough = signs >= 3 or any(character >= "\u2e80" for character in word.text)
+    return enough and signs >= 0.7 * len(word.text) and (word.confidence or 0) >= 50
 
 
 def read_page(image: Image.Image, settings: Settings) -> OcrPage:
@@ -264,7 +282,7 @@ def _page(
     ink_share: float,
     settings: Settings,
 ) -> OcrPage:
-    words = reading.words if reading.confidence >= ILLEGIBLE else ()
+    words = reading.words if reading.is_legible else ()
     ordered = reading_order(words, float(size[0]), float(size[1]))
     blocks = tuple(tuple(tuple(line) for line in block) for block in ordered)
     return OcrPage(
@@ -286,7 +304,7 @@ def _warnings(reading: _Reading, ink_share: float, settings: Settings) -> Iterat
         yield DocumentWarning(
             "ocr-timeout", f"OCR took longer than {_timeout_s(settings):.0f} s and was given up"
         )
-    elif confidence < ILLEGIBLE:
+    elif not reading.is_legible:
         if reading.words:
             found = f"only marks that it takes for text at confidence {confidence:.0f} of 100, left out here"
         else:
@@ -303,12 +321,12 @@ def _warnings(reading: _Reading, ink_share: float, settings: Settings) -> Iterat
             f"OCR read the page at confidence {confidence:.0f} of 100: a better scan may help, or another "
             f"language than {languages}",
         )
-    if confidence >= ILLEGIBLE and reading.unread > 2 * UNREAD_INK:
+    if reading.is_legible and reading.unread > 2 * UNREAD_INK:
         yield DocumentWarning(
             "unread-ink",
             f"{reading.unread:.0%} of the ink lies outside the words that OCR read: pictures, or text that it missed",
         )
-    if reading.dropped and confidence >= ILLEGIBLE:
+    if reading.dropped and reading.is_legible:
         shown, more = " ".join(reading.dropped[:DROPPED_SHOWN]), len(reading.dropped) - DROPPED_SHOWN
         yield DocumentWarning(
             "dropped-marks",

@@ -10,6 +10,7 @@ import os
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
@@ -35,9 +36,12 @@ IN_FLIGHT = 16
 EMBEDDER_MEMORY_BYTES = 6 << 30
 
 
+_THREADS: ThreadPoolTaskRunner[Any] = ThreadPoolTaskRunner(max_workers=IN_FLIGHT)
+
+
 @flow(
     name="reindex",
-    task_runner=ThreadPoolTaskRunner(max_workers=IN_FLIGHT),
+    task_runner=_THREADS,
     persist_result=False,
     validate_parameters=False,
 )

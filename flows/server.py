@@ -33,7 +33,7 @@ from pathlib import Path
 from queue import Empty
 from typing import IO
 
-import psutil  # type: ignore[import-untyped]  # has no types
+import psutil
 
 from schemas.errors import ServerFailed
 

@@ -36,7 +36,7 @@ class _Sources(BaseSettings):
     workers: int = _DEFAULTS.workers
     attempts: int = _DEFAULTS.attempts
     include_hidden_text: bool = _DEFAULTS.include_hidden_text
-    extractors: dict[str, str] = {}  # noqa: RUF012  pydantic copies it
+    extractors: dict[str, str] = {}
 
     @classmethod
     def settings_customise_sources(
@@ -44,7 +44,8 @@ class _Sources(BaseSettings):
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        **_others: Any,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, TomlSource(settings_cls)
 

@@ -11,6 +11,7 @@ from schemas.errors import Unreadable
 from schemas.records import Extraction
 from schemas.settings import Settings
 from tasks.extraction.interface import Progress
+from tasks.extraction.plain import extract_plain
 from tasks.worker import At
 
 
@@ -19,6 +20,13 @@ def extract_by_first_word(path: Path, settings: Settings, progress: Progress) ->
     progress(3)
     FAULTS[path.read_text().split()[0]]()
     raise AssertionError("the fault did not happen")
+
+
+def extract_and_unlink(path: Path, settings: Settings, progress: Progress) -> Extraction:
+    """Reads the file as plain text, of which nothing is left afterwards."""
+    extraction = extract_plain(path, settings, progress)
+    path.unlink()
+    return extraction
 
 
 def raise_error() -> None:

@@ -1,0 +1,93 @@
+"""One document from lease to outcome, with stages that fail where real ones did."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from encoders.models import resolve_model
+from schemas.errors import Failure
+from schemas.settings import Settings
+from storage.index import Index
+from storage.report import DocumentReport, document_reports
+from storage.runs import Run, begin_run, finish_run
+from tasks.discover import discover
+from tasks.document import Line, index_document
+from tasks.plan import policy_of, space_of
+from tasks.prepare import prepare
+from tasks.publish import Publisher
+from tasks.supervise import StageFailed
+
+MODEL = resolve_model("all-MiniLM-L6-v2")
+SETTINGS = Settings()
+POLICY = policy_of(SETTINGS)
+
+
+class Here:
+    """A pool whose stages run in this process; `failures` come first, one a call."""
+
+    def __init__(self, *failures: Failure) -> None:
+        self._failures = list(failures)
+
+    def run(self, stage: str, payload: Any, deadline_s: float) -> Any:
+        if self._failures:
+            raise StageFailed(self._failures.pop(0))
+        if stage == "prepare":
+            return prepare(payload, lambda _stage, _page: None)
+        seeds = [int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) for text in payload.texts]
+        vectors = np.array([np.random.default_rng(seed).normal(size=MODEL.dimension) for seed in seeds])
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.txt").write_text("The pump hums.")
+    (docs / "b.txt").write_text("The seal leaks.")
+    with Index.create(tmp_path / "index", space_of(MODEL, SETTINGS)) as opened:
+        yield opened
+
+
+def run_all(index: Index, embedding: Here, tmp_path: Path, before_publish: Any = None) -> list[str]:
+    with begin_run(index, "reindex", str(tmp_path / "docs")) as run:
+        registered = discover(run, POLICY)
+        publisher = Publisher(run, POLICY)
+        line = Line(run, POLICY, SETTINGS, MODEL, Here(), embedding, publisher)  # type: ignore[arg-type]  # doubles
+        if before_publish:
+            before_publish(run, registered.pending)
+        outcomes = [index_document(line, document_id) for document_id in registered.pending]
+        finish_run(run)
+    return outcomes
+
+
+def states(index: Index) -> dict[str, DocumentReport]:
+    return {report.path: report for report in document_reports(index, POLICY.recipe)}
+
+
+def test_an_embedder_that_raises_once_is_tried_by_the_next_run(index: Index, tmp_path: Path) -> None:
+    once = Here(Failure("embed", "RuntimeError", "RuntimeError: out of luck", transient=True))
+    assert run_all(index, once, tmp_path) == ["failed", "indexed"]
+    assert states(index)["a.txt"].reason == "RuntimeError: out of luck"
+    assert run_all(index, Here(), tmp_path) == ["indexed"]
+    assert {report.state for report in states(index).values()} == {"indexed"}
+
+
+def test_a_failure_that_will_not_pass_is_not_tried_again(index: Index, tmp_path: Path) -> None:
+    permanent = Here(Failure("embed", "invariant", "not finite"))
+    assert run_all(index, permanent, tmp_path) == ["failed", "indexed"]
+    assert run_all(index, Here(), tmp_path) == []
+
+
+def test_a_document_that_another_run_took_is_left_alone(index: Index, tmp_path: Path) -> None:
+    def overtaken(run: Run, pending: tuple[str, ...]) -> None:
+        with index.engine.begin() as connection:
+            connection.exec_driver_sql(
+                "UPDATE documents SET state = 'indexed', last_outcome = 'unchanged' WHERE document_id = ?",
+                (pending[0],),
+            )
+
+    assert run_all(index, Here(), tmp_path, overtaken) == ["superseded", "indexed"]

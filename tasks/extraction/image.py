@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO
 
 import PIL
 from PIL import Image, ImageOps
@@ -90,9 +91,10 @@ def _opened(path: Path, settings: Settings, told: list[DocumentWarning]) -> Iter
     cap, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, settings.limits.pixels
     try:
         with warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter("always")
+            warnings.filterwarnings("always", module=r"PIL\b")
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with _header(path, settings) as image:
+            # By name, Pillow 13 maps an uncompressed TIFF into memory with its sides swapped and shows garbage.
+            with _file(path) as file, _header(file, settings) as image:
                 yield image
     finally:
         Image.MAX_IMAGE_PIXELS = cap
@@ -100,11 +102,18 @@ def _opened(path: Path, settings: Settings, told: list[DocumentWarning]) -> Iter
     told += [DocumentWarning("damaged", f"the image file is not quite sound: {each}") for each in messages]
 
 
-def _header(path: Path, settings: Settings) -> Image.Image:
+def _file(path: Path) -> BinaryIO:
     try:
-        image = Image.open(path, formats=OPENED)
+        return path.open("rb")
     except FileNotFoundError as error:
         raise SourceChanged("the file vanished before it was read: index again") from error
+    except OSError as error:
+        raise Unreadable(f"the file can't be opened ({error}): check its permissions") from error
+
+
+def _header(file: BinaryIO, settings: Settings) -> Image.Image:
+    try:
+        image = Image.open(file, formats=OPENED)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise LimitExceeded(f"{error}: raise limits.pixels or scale the image down") from error
     except DAMAGE as error:

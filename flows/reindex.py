@@ -10,7 +10,6 @@ import os
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
@@ -36,12 +35,9 @@ IN_FLIGHT = 16
 EMBEDDER_MEMORY_BYTES = 6 << 30
 
 
-_THREADS: ThreadPoolTaskRunner[Any] = ThreadPoolTaskRunner(max_workers=IN_FLIGHT)
-
-
 @flow(
     name="reindex",
-    task_runner=_THREADS,
+    task_runner=ThreadPoolTaskRunner(max_workers=IN_FLIGHT),  # type: ignore[arg-type]  # invariant in its future
     persist_result=False,
     validate_parameters=False,
 )

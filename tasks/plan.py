@@ -4,10 +4,12 @@ from encoders.models import Model
 from encoders.terms import TOKENIZER
 from schemas.records import Policy, Space
 from schemas.settings import PIPELINE_VERSION, Settings, limits_digest, recipe
+from tasks.chunking.chunk import require_strategy
 
 
 def space_of(model: Model, settings: Settings) -> Space:
-    """The space of an index made with these settings."""
+    """The space of an index made with these settings. Raises `UsageError` for an unknown chunker."""
+    require_strategy(settings.chunker)
     return Space(
         model=model.name,
         fingerprint=model.fingerprint,

@@ -14,6 +14,12 @@ CountTokens = Callable[[Sequence[str]], list[int]]
 STRATEGIES = ("structural", *RECIPES)
 
 
+def require_strategy(strategy: str) -> None:
+    """Raises `UsageError` for a strategy that is none of `STRATEGIES`."""
+    if strategy not in STRATEGIES:
+        raise UsageError(f"unknown chunking strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}")
+
+
 def chunk(
     extraction: Extraction, title: str, strategy: str, count_tokens: CountTokens, window: int
 ) -> tuple[Chunk, ...]:
@@ -25,8 +31,7 @@ def chunk(
     """
     if strategy == "structural":
         return structural_chunks(extraction, title, count_tokens, window)
-    if strategy not in RECIPES:
-        raise UsageError(f"unknown chunking strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}")
+    require_strategy(strategy)
     chunks = reference_chunks(extraction.text, title, RECIPES[strategy])
     counts = count_tokens([chunk.text for chunk in chunks])
     return tuple(

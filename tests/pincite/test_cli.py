@@ -148,6 +148,8 @@ def test_chunk_prints_the_chunks_of_one_file(pincite: Pincite, tmp_path: Path) -
         (("search", "???", "--index", "{index}"), "letter"),
         (("chunk", "README.md", "--strategy", "Z"), "unknown chunking strategy"),
         (("index", "docs", "--model", "no-such-model"), "unknown model"),
+        (("index", "docs", "--chunker", "Z"), "unknown chunking strategy"),
+        (("index", "docs", "--index", "{index}", "--chunker", "E"), "chunker structural"),
         (("sql", "SELECT * FROM nothing", "--index", "{index}"), "can't be run"),
         (("sql", "COPY chunks TO 'stolen.csv'", "--index", "{index}"), "can't be run"),
     ],

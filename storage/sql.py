@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import sqlalchemy as sa
+from pyarrow.fs import LocalFileSystem
 
 from schemas.errors import UsageError
 from schemas.tables import SEGMENT_SCHEMAS
@@ -39,9 +40,10 @@ def query(index: Index, sql: str, version: int | None = None) -> pa.Table:
             _make_views(duck, index.path, snapshot, documents)
             relation = duck.sql(sql)
             return pa.table({}) if relation is None else relation.to_arrow_table()
-        except (duckdb.Error, OSError, pa.ArrowException) as error:
-            for segment in snapshot.segments:
-                require_whole(index.path, segment)
+        except duckdb.Error as error:
+            if isinstance(error, duckdb.InvalidInputException):  # also what it says of a damaged segment
+                for segment in snapshot.segments:
+                    require_whole(index.path, segment)
             raise UsageError(f"the query can't be run: {error}. Views are: {', '.join(VIEWS)}") from error
 
 
@@ -54,7 +56,10 @@ def _make_views(
     for kind, schema in SEGMENT_SCHEMAS.items():
         files = [str(index / segment.file) for segment in snapshot.of_kind(kind)]
         stored = f"stored_{kind}"  # also holds rows of replaced and deleted documents
-        duck.register(stored, ds.dataset(files, schema, "parquet") if files else schema.empty_table())
+        dataset = ds.FileSystemDataset.from_paths(
+            files, schema=schema, format=ds.ParquetFileFormat(), filesystem=LocalFileSystem()
+        )
+        duck.register(stored, dataset if files else schema.empty_table())
         duck.execute(f"CREATE VIEW {kind} AS FROM {stored} SEMI JOIN live USING (document_id, revision)")
 
 

@@ -23,9 +23,11 @@ def verify(index: Index) -> tuple[Check, ...]:
     Checks that can't be made, since what they would read is damaged, are left out after the one that failed.
     """
     tally = Tally()
+    damage = tuple(_ledger_damage(index))
+    tally.add("ledger is intact", 1, damage)
+    if damage:
+        return tally.checks()
     with ledger.reading(index.engine) as connection:
-        if not _is_intact(connection, tally):
-            return tally.checks()
         snapshot = index.snapshot_within(connection)
         _verify_states(connection, tally)
         _verify_runs(connection, tally)
@@ -34,17 +36,16 @@ def verify(index: Index) -> tuple[Check, ...]:
     return tally.checks()
 
 
-def _is_intact(connection: sa.Connection, tally: Tally) -> bool:
+def _ledger_damage(index: Index) -> Iterator[str]:
     try:
-        damage = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check") if row[0] != "ok"]
-        damage += [
-            f"a row of {row[0]} names a {row[2]} that is not there"
-            for row in connection.exec_driver_sql("PRAGMA foreign_key_check")
-        ]
-    except sa.exc.DatabaseError as error:
-        damage = [str(error.orig)]
-    tally.add("ledger is intact", 1, damage)
-    return not damage
+        with ledger.reading(index.engine) as connection:
+            pages = connection.exec_driver_sql("PRAGMA integrity_check").all()
+            keys = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+    except IndexBroken as error:
+        yield str(error)
+        return
+    yield from (row[0] for row in pages if row[0] != "ok")
+    yield from (f"a row of {row[0]} names a row of {row[2]} that is not there" for row in keys)
 
 
 def _verify_states(connection: sa.Connection, tally: Tally) -> None:

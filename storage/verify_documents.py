@@ -168,12 +168,13 @@ def _slice_problems(stored: _Stored) -> list[str]:
     return slice_problems(stored.row["text"], stored.chunks)
 
 
-def _numbering_problems(stored: _Stored) -> list[str]:
-    document = stored.document
-    wanted = [
-        chunk_id(document.document_id, document.revision, number) for number in range(len(stored.chunks))
-    ]
-    return [] if stored.table["chunk_id"].to_pylist() == wanted else ["chunk ids are doubled or missing"]
+def _numbering_problems(stored: _Stored) -> Iterator[str]:
+    document, numbers = stored.document, range(len(stored.chunks))
+    if [chunk.ordinal for chunk in stored.chunks] != list(numbers):
+        yield "ordinals are doubled or missing"
+    wanted = [chunk_id(document.document_id, document.revision, number) for number in numbers]
+    if stored.table["chunk_id"].to_pylist() != wanted:
+        yield "chunk ids are doubled or missing"
 
 
 def _vector_problems(stored: _Stored) -> list[str]:

@@ -1,0 +1,246 @@
+"""The ledger and its folder: damaged, of another version, read-only, full, or made by many at once."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import IndexBroken, IndexBusy, PinciteError, SpaceMismatch, UsageError
+from schemas.records import Counts
+from storage import ledger
+from storage.index import LEDGER_FILE, Index
+from storage.segments import FOLDER
+from storage.verify import verify
+from tests.storage.building import SPACE, fill, found, reindex
+
+ROOT = Path(__file__).parents[2]
+REINDEX = """
+import sys
+from pathlib import Path
+from schemas.errors import PinciteError
+from tests.storage.building import reindex
+try:
+    print(reindex(*map(Path, sys.argv[1:])))
+except PinciteError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def run_apart(*arguments: Path, before: str = "", prefix: tuple[str, ...] = ()) -> str:
+    """What another process says of a reindex."""
+    code = f"import sys; sys.path[:0] = {[str(ROOT), *sys.path]!r}\n{before}\n{REINDEX}"
+    done = subprocess.run(
+        [*prefix, sys.executable, "-c", code, *map(str, arguments)],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b"garbage " * 4_000),
+        lambda path: path.write_bytes(b"SQLite format 3\0" + bytes(range(256)) * 64),
+        lambda path: os.truncate(path, 5_000),
+        lambda path: os.truncate(path, 100),
+        lambda path: os.truncate(path, 0),
+        lambda path: path.unlink(),
+    ],
+)
+def test_a_damaged_ledger_is_refused_and_no_segment_is_lost(index: Path, source: Path, damage) -> None:  # type: ignore[no-untyped-def]  # one of the lambdas above
+    fill(source, {"a.txt": "words", "b.txt": "others"})
+    reindex(index, source)
+    kept = sorted((index / FOLDER).rglob("*.parquet"))
+    damage(index / LEDGER_FILE)
+    with pytest.raises(PinciteError), Index.open(index) as opened, opened.snapshot():
+        pass
+    with pytest.raises(IndexBroken, match=r"restore .* from a copy|Restore the index folder from a copy"):
+        reindex(index, source)
+    assert sorted((index / FOLDER).rglob("*.parquet")) == kept
+
+
+def test_a_ledger_of_another_schema_version_is_refused_and_left_as_it_is(index: Path, source: Path) -> None:
+    fill(source, {"a.txt": "words"})
+    reindex(index, source)
+    with Index.open(index) as opened, ledger.writing(opened.engine) as connection:
+        connection.execute(ledger.meta.update().values(value="7"))
+        connection.exec_driver_sql("DROP TABLE attempts")
+    for use in (
+        lambda: Index.open(index),
+        lambda: Index.create(index, SPACE),
+        lambda: reindex(index, source),
+    ):
+        with pytest.raises(IndexBroken, match="schema version 7, this Pincite reads 1"):
+            use()
+    with ledger.connect(index / LEDGER_FILE).connect() as raw:
+        assert not ledger.sa.inspect(raw).has_table("attempts")
+    raw.engine.dispose()
+
+
+def test_an_index_of_another_space_is_refused_with_both_names(index: Path) -> None:
+    Index.create(index, SPACE).close()
+    with pytest.raises(SpaceMismatch, match=r"model-of-tests .*; the settings ask for other \("):
+        Index.create(index, replace(SPACE, model="other"))
+
+
+def test_no_index_is_made_by_asking_for_one(index: Path) -> None:
+    with pytest.raises(UsageError, match=r"no index at .*: make one with `pincite index SOURCE"):
+        Index.open(index)
+    assert not index.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["with space", "100%25", "a?b&c=d", "#1", "довідник", "line\nbreak", "a;b'c\"d"]
+)
+def test_an_index_folder_may_have_any_name(tmp_path: Path, source: Path, name: str) -> None:
+    fill(source, {"a.txt": "words"})
+    assert reindex(tmp_path / name, source) == Counts(1, indexed=1)
+    assert (tmp_path / name / LEDGER_FILE).is_file()
+    assert found(tmp_path / name) == {"a.txt": ["words"]}
+
+
+def test_an_index_folder_that_can_not_be_made_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(UsageError, match=r"can't write .*file.*: (File exists|Not a directory)"):
+            Index.create(path, SPACE)
+    with pytest.raises(UsageError, match="not UTF-8"):
+        Index.create(Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")), SPACE)
+
+
+def test_many_processes_make_one_index(index: Path, tmp_path: Path) -> None:
+    code = """
+import sys, time
+from pathlib import Path
+from storage.index import Index
+from tests.storage.building import SPACE
+print("ready", flush=True)
+sys.stdin.readline()
+Index.create(Path(sys.argv[1]), SPACE).close()
+print("made")
+"""
+    makers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(index)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for _ in range(6)
+    ]
+    for maker in makers:
+        assert maker.stdout is not None and maker.stdout.readline() == "ready\n"
+    said = []
+    for maker in makers:
+        assert maker.stdin is not None
+        maker.stdin.write("\n")
+        maker.stdin.flush()
+    for maker in makers:
+        said.append(maker.communicate(timeout=60)[0])
+    assert said == ["made\n"] * 6
+    with Index.open(index) as opened, ledger.reading(opened.engine) as connection:
+        assert len(connection.execute(ledger.sa.select(ledger.spaces)).all()) == 1
+
+
+def test_a_ledger_that_another_process_holds_is_busy_not_broken(index: Path) -> None:
+    with Index.create(index, SPACE) as one, Index.open(index) as other:
+        ledger.sa.event.listen(other.engine, "connect", lambda raw, _: raw.execute("PRAGMA busy_timeout=50"))
+        other.engine.dispose()
+        with (
+            ledger.writing(one.engine),
+            pytest.raises(IndexBusy, match="held by another process"),
+            ledger.writing(other.engine),
+        ):
+            pass
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no right to mount a small disk here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk_ends_the_run_and_keeps_the_index(small_disk: Path, source: Path) -> None:
+    fill(source, {"a.txt": "words"})
+    index = small_disk / "index"
+    assert reindex(index, source) == Counts(1, indexed=1)
+    with (small_disk / "ballast").open("wb", buffering=0) as ballast:
+        try:
+            while ballast.write(b"x" * 4096):
+                pass
+        except OSError:
+            pass
+    (source / "b.txt").write_text("others")
+    with pytest.raises(UsageError, match=r"see that .* the disk has room"):
+        reindex(index, source)
+    (small_disk / "ballast").unlink()
+    assert found(index) == {"a.txt": ["words"]}
+    assert not list((index / FOLDER).rglob("*.tmp"))
+    assert reindex(index, source) == Counts(2, indexed=1, unchanged=1)
+    with Index.open(index) as opened:
+        assert all(check.ok for check in verify(opened))
+
+
+@pytest.mark.parametrize("limit_bytes", [1_000, 40_000, 200_000])
+def test_a_limit_on_file_size_ends_the_run_and_keeps_the_index(
+    index: Path, source: Path, limit_bytes: int
+) -> None:
+    fill(source, {"a.txt": "words"})
+    reindex(index, source)
+    fill(source, {f"{n}.txt": "\n\n".join(os.urandom(100).hex() for _ in range(100)) for n in range(9)})
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit_bytes},) * 2)"
+    said = run_apart(index, source, before=limited)
+    assert said.startswith("UsageError "), said
+    assert "see that its folder may be written and that the disk has room" in said
+    with Index.open(index) as opened:
+        broken = {check.name for check in verify(opened) if not check.ok}
+        assert broken <= {"no document is held by a run that ended"}
+    assert reindex(index, source).failed == 0
+    with Index.open(index) as opened:
+        assert all(check.ok for check in verify(opened))
+
+
+@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs root, to become nobody")
+def test_a_read_only_index_folder_is_a_clear_error(tmp_path: Path, source: Path) -> None:
+    for parent in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        parent.chmod(0o755)
+    index = tmp_path / "index"
+    fill(source, {"a.txt": "words"})
+    reindex(index, source)
+    as_nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    said = run_apart(index, source, prefix=as_nobody)
+    assert said.startswith("UsageError the ledger can't be read or written: "), said
+    said = run_apart(tmp_path / "new", source, prefix=as_nobody)
+    assert said.startswith(f"UsageError can't write {tmp_path}/new: Permission denied."), said
+    assert found(index) == {"a.txt": ["words"]}
+
+
+def test_a_version_is_one_state_for_readers(index: Path, source: Path) -> None:
+    fill(source, {"a.txt": "words"})
+    reindex(index, source)
+    with Index.open(index) as opened, opened.snapshot() as before:
+        (source / "a.txt").write_text("newer")
+        (source / "b.txt").write_text("other")
+        reindex(index, source)
+        assert before.chunks(["content"])["content"].to_pylist() == ["words"]
+        assert before.postings(["words", "newer"])["term"].to_pylist() == ["words"]
+        assert [document.path for document in before.documents()] == ["a.txt"]
+        with opened.snapshot() as after:
+            assert sorted(after.chunks(["content"])["content"].to_pylist()) == ["newer", "other"]

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 
@@ -124,7 +125,7 @@ def relations(table: Table) -> Counter[tuple[str, str, str]]:
     for direction, lines in (("row", table), ("column", list(map(list, zip(*table, strict=False))))):
         for line in lines:
             cells = [" ".join(cell.split()) for cell in line if cell.strip()]
-            found.update((direction, a, b) for a, b in zip(cells, cells[1:], strict=False))
+            found.update((direction, a, b) for a, b in pairwise(cells))
     return found
 
 

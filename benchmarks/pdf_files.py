@@ -13,14 +13,15 @@ WIDTH, HEIGHT = A4
 MARGIN = 60.0
 LEADING = 1.2
 
-VOCABULARY = (
+_WORDS = (
     "the of and to in for is on that by this with from as are was were which harbour ferry winter signal "
     "pressure between measured without station during valley ordinary account figure several observer "
     "difference temperature northern material surface carried company question answer register morning "
     "evidence method result because although whether committee published section railway engine copper "
     "colour memory document archive passage reading column margin printed volume number instrument small "
     "large early later first second under after before about over through against against however therefore"
-).split()
+)
+VOCABULARY = _WORDS.split()
 
 Table = list[list[str]]
 
@@ -59,7 +60,8 @@ class Sheet:
     def wrap(self, text: str, width: float, hyphens: bool = False) -> list[str]:
         """Lines of at most `width` points; with `hyphens` long words are parted to fill them."""
         lines, line = [], ""
-        for word in text.split():
+        for whole in text.split():
+            word = whole
             while True:
                 candidate = f"{line} {word}".strip()
                 if pdfmetrics.stringWidth(candidate, self.font, self.size) <= width:
@@ -282,7 +284,8 @@ def merged_cells(sheet: Sheet) -> None:
             if (row, column) != (0, 2):
                 canvas.line(x + column * w, y - row * h, x + column * w, y - (row + 1) * h)
     sheet.truth.tables.append(
-        [["Place", "Passengers", ""], ["", "Summer", "Winter"], ["North pier", "12", "0"], ["", "7", ""], ["South pier", "30", "41"]]
+        [["Place", "Passengers", ""], ["", "Summer", "Winter"], ["North pier", "12", "0"], ["", "7", ""],
+         ["South pier", "30", "41"]]
     )  # fmt: skip
     sheet.truth.blocks.append(" ".join(cell for row in sheet.truth.tables[0] for cell in row if cell))
 

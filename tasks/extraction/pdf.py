@@ -16,6 +16,7 @@ from tasks.extraction.pdf_assembly import Assembly
 from tasks.extraction.pdf_notes import attachment_warnings, metadata_title, outline
 from tasks.extraction.pdf_open import open_pdf
 from tasks.extraction.pdf_page import PageContent, read
+from tasks.extraction.pdf_second import SecondReader
 from tasks.extraction.pdf_structure import find_headings, parted_at_outline, without_running_lines
 
 MEDIA_TYPE = "application/pdf"
@@ -34,7 +35,9 @@ def extract_pdf(path: Path, settings: Settings, progress: Progress) -> Extractio
             pdf.init_forms()
         entries, title = outline(pdf), metadata_title(pdf)
         warnings = [*opened.warnings, *attachment_warnings(pdf)]
-        pages = list(_pages(pdf, settings, progress))
+        with SecondReader(opened.data, len(pdf)) as second:
+            pages = list(_pages(pdf, settings, progress, second))
+            warnings += second.warnings
     finally:
         pdf.close()
     pages, running = without_running_lines(pages)
@@ -61,7 +64,9 @@ def extract_pdf(path: Path, settings: Settings, progress: Progress) -> Extractio
     )
 
 
-def _pages(pdf: pdfium.PdfDocument, settings: Settings, progress: Progress) -> Iterator[PageContent]:
+def _pages(
+    pdf: pdfium.PdfDocument, settings: Settings, progress: Progress, second: SecondReader
+) -> Iterator[PageContent]:
     """The contents of all pages, one page open at a time."""
     for index in range(len(pdf)):
         number = index + 1
@@ -73,7 +78,7 @@ def _pages(pdf: pdfium.PdfDocument, settings: Settings, progress: Progress) -> I
             yield PageContent(number, 0.0, 0.0, (), warnings=(warning,))
             continue
         try:
-            yield read(page, number, settings)
+            yield read(page, number, settings, second)
         finally:
             page.close()
 

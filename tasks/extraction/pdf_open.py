@@ -19,9 +19,10 @@ TAIL = 2048  # bytes at the end in which a whole file has its %%EOF
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An open document; the caller closes `pdf`. `data` backs it when it was repaired."""
+    """An open document; the caller closes `pdf`."""
 
     pdf: pdfium.PdfDocument
+    data: bytes  # as read, or as repaired
     warnings: tuple[DocumentWarning, ...] = ()
 
 
@@ -77,7 +78,7 @@ def _open(data: bytes) -> Opened:
     warnings: tuple[DocumentWarning, ...] = ()
     if b"%%EOF" not in data[-TAIL:]:
         warnings = (DocumentWarning("repaired", "the file's end is missing; what could be found was read"),)
-    return Opened(pdf, warnings)
+    return Opened(pdf, data, warnings)
 
 
 def _error_code(error: pdfium.PdfiumError) -> int:
@@ -91,14 +92,17 @@ def _repaired(data: bytes) -> Opened:
     try:
         with pikepdf.open(io.BytesIO(data)) as pdf:
             pdf.save(fixed)
-        opened = pdfium.PdfDocument(fixed.getvalue())
+        rebuilt = fixed.getvalue()
+        opened = pdfium.PdfDocument(rebuilt)
     except pikepdf.PasswordError as error:
         raise Encrypted("the PDF is encrypted and needs a password; save a copy without one") from error
     except (pikepdf.PdfError, pdfium.PdfiumError, RuntimeError, ValueError) as error:
         raise Unreadable(
             f"not a PDF that can be read, and repair failed ({_one_line(error)}); fetch or export it again"
         ) from error
-    return Opened(opened, (DocumentWarning("repaired", "the file was damaged and was rebuilt with qpdf"),))
+    return Opened(
+        opened, rebuilt, (DocumentWarning("repaired", "the file was damaged and was rebuilt with qpdf"),)
+    )
 
 
 def _one_line(error: Exception) -> str:

@@ -22,6 +22,7 @@ from tasks.extraction.layout import (
     lines_of,
     regions,
 )
+from tasks.extraction.pdf_garbled import contradicts, is_garbled, is_scrambled
 from tasks.extraction.pdf_notes import page_notes
 from tasks.extraction.pdf_ocr import (
     INK,
@@ -36,13 +37,13 @@ from tasks.extraction.pdf_ocr import (
     scan_picture,
     within,
 )
+from tasks.extraction.pdf_second import MAX_OBJECTS, SecondReader, disagreement
 from tasks.extraction.pdf_shapes import Picture, Shapes, read_shapes
 from tasks.extraction.pdf_text import HYPHENS, Text, hyphenated, join, line_text
 from tasks.extraction.pdf_words import Group, Layer, PdfWord, read_layer
 from tasks.extraction.tables import Rule, Table, ruled_tables, unruled_tables
 from tasks.extraction.tesseract import OcrUnavailable
 
-GARBLED = 0.05  # share of characters without a meaning from which the whole page goes to OCR
 LARGE_PICTURE = 0.08  # of the page; smaller ones hold no text worth a reading
 MAX_PICTURES = 12  # of a page with a text layer that are read
 SHOWN = 60  # characters of a text that a warning quotes
@@ -103,13 +104,14 @@ class _Sheet:
         self.warnings.append(DocumentWarning(code, message, self.number))
 
 
-def read(page: pdfium.PdfPage, number: int, settings: Settings) -> PageContent:
+def read(page: pdfium.PdfPage, number: int, settings: Settings, second: SecondReader) -> PageContent:
     """The page's content. Raises LimitExceeded (pixels), Unreadable (garbled and OCR fails), OcrUnavailable."""
     layer = read_layer(page)
     sheet = _Sheet(number, page, settings, layer, read_shapes(page, layer.main.frame))
     if not sheet.shapes.complete:
         sheet.warn("many-objects", "too many drawn objects: ruled tables of this page were not looked for")
     groups = _visible(sheet)
+    _compare(sheet, groups, second)
     scanned = _scanned(sheet, groups)
     frame = layer.main.frame
     words: list[WordBox] = list(groups[0].words)
@@ -164,6 +166,29 @@ def _visible(sheet: _Sheet) -> list[Group]:
     return groups if include else kept
 
 
+def _compare(sheet: _Sheet, groups: list[Group], second: SecondReader) -> None:
+    """Asks pdfplumber about the first of several pages and about pages in doubt; takes more words where it has them."""
+    words = [word for group in groups for word in group.words]
+    doubtful = is_garbled(words) if words else not sheet.layer.words
+    asked = doubtful or (sheet.number == 1 and second.pages > 1)
+    if not asked or sheet.shapes.objects > MAX_OBJECTS or not sheet.shapes.texts:
+        return
+    characters = sum(len(word.text) for word in sheet.layer.words)
+    other = second.count(sheet.number, characters)
+    if other is None or not (doubtful or disagreement(characters, other)):
+        return
+    # Its words are upright on the page as shown only.
+    shown = sheet.layer.main.frame.rotation == sheet.page.get_rotation() % 360
+    more = second.words(sheet.number) if shown and (doubtful or other > characters) else []
+    if more and sum(len(word.text) for word in more) > 0.8 * max(characters, 1):
+        groups[:] = [Group(groups[0].frame, tuple(more))]
+    if disagreement(characters, other):
+        taken = "pdfplumber's" if more else "pdfium's"
+        sheet.warn(
+            "disagreement", f"pdfium reads {characters} characters, pdfplumber {other}; {taken} were taken"
+        )
+
+
 def _seen(page: pdfium.PdfPage, group: Group) -> set[PdfWord]:
     """The words of a group that can be seen; white ones are looked up in the page's image."""
     seen = {word for word in group.words if not word.hidden}
@@ -177,14 +202,14 @@ def _seen(page: pdfium.PdfPage, group: Group) -> set[PdfWord]:
 def _scanned(sheet: _Sheet, groups: list[Group]) -> Scanned | None:
     """What OCR reads, where the text layer does not do. Garbled words are taken out of `groups`."""
     words = [word for group in groups for word in group.words]
-    characters = sum(len(word.text) for word in words)
-    unmapped = sum(word.unmapped for word in words)
-    if unmapped > GARBLED * characters or "(cid:" in "".join(word.text for word in words[:400]):
-        return _instead_of_garbled(sheet, groups)
-    if characters == 0:
+    if not words:
         return _of_empty(sheet)
+    if is_garbled(words):
+        return _instead_of_garbled(sheet, groups)
     try:
-        found = [_in_place_of_unmapped(sheet, groups)] if unmapped else []
+        if is_scrambled(words) and (result := _scan(sheet)) and contradicts(words, result.words):
+            return _replaced(sheet, groups, result)
+        found = [_in_place_of_unmapped(sheet, groups)] if any(word.unmapped for word in words) else []
         found += [_read_picture(sheet, picture, words) for picture in _written_pictures(sheet, words)]
     except OcrUnavailable as error:
         sheet.warn("picture-unread", f"a part that needs OCR was not read: {error}")
@@ -243,6 +268,10 @@ def _instead_of_garbled(sheet: _Sheet, groups: list[Group]) -> Scanned:
             "read nothing; export the document again with embedded fonts",
             sheet.number,
         )
+    return _replaced(sheet, groups, result)
+
+
+def _replaced(sheet: _Sheet, groups: list[Group], result: Scanned) -> Scanned:
     sheet.warn("garbled", "its fonts do not say what their signs mean; read by OCR instead")
     groups[:] = [Group(group.frame, ()) for group in groups]
     return result

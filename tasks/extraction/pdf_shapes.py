@@ -36,12 +36,14 @@ class Shapes:
     rules: tuple[Rule, ...]
     pictures: tuple[Picture, ...]
     objects: int  # paths, texts and images that were counted
+    texts: int  # of them texts
     complete: bool  # False when there were too many to look at all
 
 
 @dataclass(slots=True)
 class _Count:
     objects: int = 0
+    texts: int = 0
     segments: int = 0
 
 
@@ -55,8 +57,10 @@ def read_shapes(page: pdfium.PdfPage, frame: Frame) -> Shapes:
             rules += _rules(item, matrix, frame, count)
         elif kind == raw.FPDF_PAGEOBJ_IMAGE:
             pictures.append(_picture(item, matrix, frame))
+        elif kind == raw.FPDF_PAGEOBJ_TEXT:
+            count.texts += 1
     complete = count.objects < MAX_OBJECTS and count.segments < MAX_SEGMENTS
-    return Shapes(tuple(rules), tuple(pictures), count.objects, complete)
+    return Shapes(tuple(rules), tuple(pictures), count.objects, count.texts, complete)
 
 
 def _objects(page: Any, count: _Count) -> Iterator[tuple[int, Any, Matrix]]:

@@ -190,7 +190,7 @@ def _add(word: _Building, code: int, box: Box, error: bool, source: int | None) 
     # Drawn twice to look bold; but a ligature of two equal letters comes as two in one box of one object.
     if again and (box != word.last or source != word.source):
         return
-    word.unmapped += error or code in (0, 0xFFFD) or _is_private(code)
+    word.unmapped += error or code in (0, 0xFFFD) or 0x7F <= code <= 0x9F or _is_private(code)
     word.characters.append(character)
     word.last, word.source = box, source
     left, bottom, right, top = box

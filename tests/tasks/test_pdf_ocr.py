@@ -132,3 +132,24 @@ def test_pixels_are_limited_before_a_page_is_rendered(tmp_path: Path) -> None:
     huge = drawn(tmp_path / "b.pdf", lambda canvas: canvas.circle(7000, 7000, 5000, fill=1), (14400, 14400))
     with pytest.raises(LimitExceeded, match=r"200 × 200 inches"):
         read(huge)
+
+
+def test_a_font_that_shuffles_its_letters_is_found_out(tmp_path: Path) -> None:
+    def draw(canvas: Canvas) -> None:
+        unicode_font(canvas, 12)
+        for number, line in enumerate(MINUTES * 3):
+            canvas.drawString(72, 750 - 16 * number, line)
+
+    def shifted(match: re.Match[bytes]) -> bytes:
+        code = int(match[1], 16)
+        return b"<00%02X>" % (0x61 + (code - 0x61 + 3) % 26 if 0x61 <= code <= 0x7A else code)
+
+    with pikepdf.open(drawn(tmp_path / "a.pdf", draw)) as pdf:
+        for item in pdf.objects:
+            if isinstance(item, pikepdf.Dictionary) and "/ToUnicode" in item:
+                table = item.ToUnicode.read_bytes()
+                item.ToUnicode.write(re.sub(rb"<00(..)>(?=\s*$)", shifted, table, flags=re.MULTILINE))
+        pdf.save(tmp_path / "b.pdf")
+    extraction = read(tmp_path / "b.pdf")
+    assert extraction.text == READ
+    assert "garbled" in codes(extraction)

@@ -1,0 +1,149 @@
+"""A second opinion on a page's text from pdfplumber: asked for the first of several pages, and in doubt.
+
+It costs some 50 ms a page against 10 for all of ours, so it is not asked for each page.
+"""
+
+import io
+import logging
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+import pdfplumber
+from pdfminer.pdfexceptions import PDFException
+from pdfminer.psexceptions import PSException
+from pdfplumber.page import Page
+from pdfplumber.pdf import PDF
+from pdfplumber.utils.exceptions import PdfminerException
+
+from schemas.records import DocumentWarning
+from tasks.extraction.pdf_text import clean
+from tasks.extraction.pdf_words import PdfWord
+
+MAX_OBJECTS = 5_000  # drawn on the page; more of them cost pdfplumber seconds
+DIFFERENT = 1.4  # ratio of the numbers of characters from which on the two disagree
+MANY = 50  # characters by which they must differ as well
+
+# Damage of every kind comes out of pdfminer as one of these.
+_FAILURES = (
+    PDFException,
+    PSException,
+    PdfminerException,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    AssertionError,
+    NotImplementedError,
+    RecursionError,
+    struct.error,
+    zlib.error,
+)
+
+logging.getLogger("pdfminer").setLevel(logging.ERROR)  # what it would warn of is judged here
+
+
+class SecondReader:
+    """pdfplumber on the same bytes, opened when it is first asked."""
+
+    def __init__(self, data: bytes, pages: int) -> None:
+        self._data = data
+        self.pages = pages
+        self._pdf: PDF | None = None
+        self._failed = False
+        self.warnings: list[DocumentWarning] = []
+
+    def __enter__(self) -> "SecondReader":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pdf is not None:
+            self._pdf.close()
+
+    def count(self, number: int, expected: int) -> int | None:
+        """Characters of the page that are no white space; None when pdfplumber can't read it.
+
+        Those drawn again in the same place count once, where that matters: telling them apart is slow.
+        """
+        with self._page(number) as page:
+            if page is None:
+                return None
+            characters = _count(page)
+            return _count(page.dedupe_chars()) if disagreement(characters, expected) else characters
+
+    def words(self, number: int) -> list[PdfWord]:
+        """The words of the page as shown; none when pdfplumber can't read it, or knows no more than pdfium."""
+        with self._page(number) as page:
+            if page is None:
+                return []
+            found = page.dedupe_chars().extract_words(
+                extra_attrs=["size", "fontname"], x_tolerance_ratio=0.25
+            )
+        words = [
+            PdfWord(
+                clean(word["text"]),
+                float(word["x0"]),
+                float(word["top"]),
+                float(word["x1"]),
+                float(word["bottom"]),
+                None,
+                float(word["size"]),
+                "bold" in str(word["fontname"]).lower(),
+            )
+            for word in found
+        ]
+        text = "".join(word.text for word in words)
+        if "(cid:" in text or any(c == "\ufffd" or "\ue000" <= c <= "\uf8ff" for c in text):
+            return []
+        return words
+
+    @contextmanager
+    def _page(self, number: int) -> Iterator[Page | None]:
+        """The open page, flushed afterwards; None when the file or the page can't be read."""
+        page = self._opened(number)
+        try:
+            yield page
+        finally:
+            if page is not None:
+                page.close()
+
+    def _opened(self, number: int) -> Page | None:
+        if self._failed:
+            return None
+        try:
+            if self._pdf is None:
+                self._pdf = pdfplumber.open(io.BytesIO(self._data))
+                self._compare_pages(len(self._pdf.pages))
+            page = self._pdf.pages[number - 1]
+            len(page.chars)  # parses the page, and fails here if it does
+        except _FAILURES as error:
+            self._failed = True
+            self.warnings.append(
+                DocumentWarning(
+                    "not-compared",
+                    f"pdfplumber can't read the file ({type(error).__name__}): pdfium's text stands alone",
+                )
+            )
+            return None
+        return page
+
+    def _compare_pages(self, pages: int) -> None:
+        if pages != self.pages:
+            self.warnings.append(
+                DocumentWarning("page-count", f"pdfium finds {self.pages} pages, pdfplumber {pages}")
+            )
+
+
+def _count(page: Page) -> int:
+    return sum(1 for char in page.chars if char["text"].strip())
+
+
+def disagreement(first: int, second: int) -> bool:
+    """Whether two numbers of characters of one page differ too much."""
+    more, less = max(first, second), min(first, second)
+    return more - less > MANY and more > DIFFERENT * less

@@ -43,6 +43,7 @@ MEDIA_TYPES = {
 }
 OPENED = tuple(name for name in MEDIA_TYPES if name != "MPO")  # which Pillow opens as a kind of JPEG
 ORIENTATION, ON_SIDE = 0x0112, (5, 6, 7, 8)  # EXIF
+BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
 # What Pillow's decoders raise on damaged files.
 DAMAGE = (OSError, SyntaxError, ValueError, EOFError, struct.error, KeyError, IndexError, TypeError)
 
@@ -96,6 +97,8 @@ def _opened(path: Path, settings: Settings, told: list[DocumentWarning]) -> Iter
             # By name, Pillow 13 maps an uncompressed TIFF into memory with its sides swapped and shows garbage.
             with _file(path) as file, _header(file, settings) as image:
                 yield image
+    except BOMBS as error:  # at the header, or at a later frame's
+        raise LimitExceeded(f"{error}: raise limits.pixels or scale the image down") from error
     finally:
         Image.MAX_IMAGE_PIXELS = cap
     messages = dict.fromkeys(str(warning.message) for warning in heard)
@@ -114,8 +117,6 @@ def _file(path: Path) -> BinaryIO:
 def _header(file: BinaryIO, settings: Settings) -> Image.Image:
     try:
         image = Image.open(file, formats=OPENED)
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise LimitExceeded(f"{error}: raise limits.pixels or scale the image down") from error
     except DAMAGE as error:
         raise Unreadable(f"not an image that can be opened ({error}): is the file whole?") from error
     try:

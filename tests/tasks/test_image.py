@@ -138,6 +138,18 @@ def test_a_tiff_whose_second_frame_is_over_the_cap_is_refused_with_its_page(tmp_
     assert error.value.page == 2
 
 
+def test_a_gif_whose_second_frame_grows_over_the_cap_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "grows.gif"
+    noise = np.random.default_rng(1).integers(0, 255, (40, 40), dtype=np.uint8)
+    Image.fromarray(noise).save(path, save_all=True, append_images=[Image.fromarray(noise.T.copy())])
+    data = bytearray(path.read_bytes())
+    second = data.index(b"\x00\x2c", data.index(b"\x21\xf9", data.index(b"\x2c") + 1)) + 1  # its descriptor
+    data[second + 5 : second + 9] = struct.pack("<HH", 60_000, 60_000)
+    path.write_bytes(data)
+    with pytest.raises(LimitExceeded, match=r"limits\.pixels"):
+        read(path)
+
+
 def test_more_frames_than_pages_allowed_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "many.tif"
     Image.new("1", (8, 8), 1).save(path, save_all=True, append_images=[Image.new("1", (8, 8), 1)] * 5)

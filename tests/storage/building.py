@@ -3,7 +3,6 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from schemas.errors import Failure
 from schemas.records import Block, Chunk, Counts, Extraction, Job, Page, Policy, Prepared, Space
 from storage.commit import fail, lease, publish
 from storage.index import Index
+from storage.report import document_reports
 from storage.rows import Finished
 from storage.runs import Run, begin_run, finish_run
 from tasks.discover import discover
@@ -75,7 +75,9 @@ def finished(job: Job, text: str) -> Finished:
 
 def prepare(text: str) -> Prepared:
     """A chunk a paragraph, a page a document; a first paragraph `# Words` is heading and title, in no chunk."""
-    blocks, chunks, start = [], [], 0
+    blocks: list[Block] = []
+    chunks: list[Chunk] = []
+    start = 0
     for paragraph in text.split("\n\n"):
         end = start + len(paragraph)
         if paragraph.startswith("# "):
@@ -97,13 +99,6 @@ def unit_vectors(count: int, seed: int) -> np.ndarray:
     return unit
 
 
-def change_chunk(one: Finished, ordinal: int, **values: object) -> Finished:
-    """`one` with one chunk changed."""
-    chunks = list(one.prepared.chunks)
-    chunks[ordinal] = replace(chunks[ordinal], **values)
-    return replace(one, prepared=replace(one.prepared, chunks=tuple(chunks)))
-
-
 def found(index: Path, version: int | None = None) -> dict[str, list[str]]:
     """What can be found at a version: the contents of the chunks by the path of their document."""
     with Index.open(index) as opened, opened.snapshot(version) as snapshot:
@@ -116,7 +111,5 @@ def found(index: Path, version: int | None = None) -> dict[str, list[str]]:
 
 def states(index: Path) -> dict[str, tuple[str, str | None]]:
     """State and reason of each document, by path."""
-    from storage.report import document_reports
-
     with Index.open(index) as opened:
         return {one.path: (one.state, one.reason) for one in document_reports(opened, POLICY.recipe)}

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import sqlalchemy as sa
 
 from schemas.errors import Failure
 from schemas.records import DocumentWarning
-from storage import ledger
 from storage.commit import fail, lease, publish
 from storage.index import Index
 from storage.register import register
@@ -160,7 +160,7 @@ def test_each_publish_reads_the_space_only(index: Path, source: Path) -> None:
     statements: list[str] = []
     with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", str(source)) as run:
         pending = discover(run, POLICY).pending
-        ledger.sa.event.listen(
+        sa.event.listen(
             opened.engine,
             "before_cursor_execute",
             lambda _c, _cur, statement, *_: statements.append(statement),

@@ -12,7 +12,7 @@ from storage.verify import verify
 from tests.storage.building import fill, found, reindex, states
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 8.0
+SECONDS = 6.0
 DOCUMENTS = 12
 
 WRITER = """

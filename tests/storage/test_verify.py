@@ -1,6 +1,7 @@
 """Verify finds planted damage, each by the check that is about it."""
 
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from storage.index import LEDGER_FILE, Index
 from storage.rows import Finished
 from storage.segments import write_segment
 from storage.verify import verify
-from tests.storage.building import PERMANENT, SPACE, change_chunk, fill, reindex
+from tests.storage.building import PERMANENT, SPACE, fill, reindex
 
 DOCUMENTS = {
     "a.txt": "# Alpha\n\nred green\n\nblue blue",
@@ -28,10 +29,18 @@ DOCUMENTS = {
 }
 
 
-@pytest.fixture
-def sound(index: Path, source: Path) -> Path:
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of three documents and a failed one, in which nothing is wrong."""
-    reindex(index, fill(source, DOCUMENTS))
+    folder = tmp_path_factory.mktemp("kept")
+    reindex(folder / "index", fill(folder / "source", DOCUMENTS))
+    return folder / "index"
+
+
+@pytest.fixture
+def sound(kept: Path, index: Path) -> Path:
+    """A copy of it, to plant damage in."""
+    shutil.copytree(kept, index)
     assert broken(index) == {}
     return index
 
@@ -210,7 +219,7 @@ def test_a_damaged_page_of_the_ledger_is_found_or_refused(sound: Path) -> None:
     assert list(broken(sound)) == ["ledger is intact"]
 
 
-UNIT = np.float32([1, 0, 0, 0, 0, 0, 0, 0])
+LONG = [1.001, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -229,11 +238,11 @@ UNIT = np.float32([1, 0, 0, 0, 0, 0, 0, 0])
         ),
         ("chunks", lambda table: table.slice(1), "chunk counts equal the rows"),
         ("chunks", lambda table: table.slice(1), "all text lies in a chunk"),
-        ("chunks", put("embedding", list(UNIT * 1.001)), "vectors are finite and of unit length"),
+        ("chunks", put("embedding", LONG), "vectors are finite and of unit length"),
         ("chunks", put("embedding", [float("nan")] * 8), "vectors are finite and of unit length"),
         ("chunks", put("embedding", [0.0] * 8), "vectors are finite and of unit length"),
         ("chunks", put("embedding", []), "vectors are finite and of unit length"),
-        ("chunks", put("embedding", list(UNIT[:7])), "vectors are finite and of unit length"),
+        ("chunks", put("embedding", [1.0] + [0.0] * 6), "vectors are finite and of unit length"),
         ("chunks", put("tokens", 257), "no chunk is over the window"),
         ("chunks", put("tokens", 257), "chunks over the window are flagged"),
         ("chunks", put("over_window", True), "chunks over the window are flagged"),
@@ -284,7 +293,8 @@ def test_a_document_without_chunks_is_found(index: Path, source: Path) -> None:
 
 def test_what_the_writer_published_wrongly_is_named_by_document(index: Path, source: Path) -> None:
     def wrong(one: Finished) -> Finished:
-        return change_chunk(one, 0, content="not the words") if one.job.path == "b.txt" else one
+        chunks = tuple(replace(chunk, content="not the words") for chunk in one.prepared.chunks)
+        return replace(one, prepared=replace(one.prepared, chunks=chunks)) if one.job.path == "b.txt" else one
 
     reindex(index, fill(source, DOCUMENTS), change=wrong)
     assert broken(index)["each chunk is a slice of its text"] == (

@@ -27,6 +27,7 @@ SAME_LINE = 0.5  # overlap of two words of one line, as part of the lower one's 
 PARAGRAPH_GAP = 1.3  # distance of two lines, as part of the usual distance, that ends a block
 MAX_DEPTH = 40
 
+_SIGN = re.compile(r"[•◦▪‣●○■□➢✓]")
 _BULLET = re.compile(r"[•◦▪‣●○■□–—*·➢✓-]|(\(?(\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4})[.)])")
 
 
@@ -373,6 +374,8 @@ def _starts_block(
     width = margins[1] - margins[0]
     ragged = line_x1(before) < margins[1] - 0.15 * width
     if ragged and distance > 1.9 * height:
+        return True
+    if _SIGN.fullmatch(line[0].text) and len(line) > 1:
         return True
     if _BULLET.fullmatch(line[0].text) and len(line) > 1 and (ragged or line_x0(line) > line_x0(before) - 1):
         return _BULLET.fullmatch(before[0].text) is not None or ragged

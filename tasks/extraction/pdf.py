@@ -13,6 +13,7 @@ from schemas.records import DocumentWarning, Extraction
 from schemas.settings import Settings
 from tasks.extraction.interface import Progress
 from tasks.extraction.pdf_assembly import Assembly
+from tasks.extraction.pdf_flow import sealed, with_whole_words
 from tasks.extraction.pdf_notes import attachment_warnings, metadata_title, outline
 from tasks.extraction.pdf_open import open_pdf
 from tasks.extraction.pdf_page import PageContent, read
@@ -36,12 +37,16 @@ def extract_pdf(path: Path, settings: Settings, progress: Progress) -> Extractio
         entries, title = outline(pdf), metadata_title(pdf)
         warnings = [*opened.warnings, *attachment_warnings(pdf)]
         with SecondReader(opened.data, len(pdf)) as second:
-            pages = list(_pages(pdf, settings, progress, second))
+            named = {entry.page for entry in entries}
+            pages = [
+                page if page.number in named else sealed(page)
+                for page in _pages(pdf, settings, progress, second)
+            ]
             warnings += second.warnings
     finally:
         pdf.close()
     pages, running = without_running_lines(pages)
-    pages = parted_at_outline(pages, entries)
+    pages = parted_at_outline(list(with_whole_words(pages)), entries)
     headings = find_headings(pages, entries)
     assembly = Assembly()
     for index, page in enumerate(pages):

@@ -13,6 +13,7 @@ from tasks.extraction.pdf_text import HYPHENS, Span, Text, join
 SAME_EDGE = 12.0  # points; a table that goes on over the page keeps its edges this well
 
 _BULLET = regex.compile(r"([•◦▪‣●○■□➢✓–-]|\(?(\d{1,3}|\p{L}|[ivx]{1,4})[.)])\s")
+_YEAR = regex.compile(r"(1[89]|20)\d\d([/-]\d{2,4})?")
 _NUMBER = regex.compile(r"[\p{Sc}\p{N}.,%+\-–\u2212()/: ]*\p{N}[\p{Sc}\p{N}.,%+\-–\u2212()/: ]*")
 
 
@@ -134,6 +135,8 @@ def _header_place(rows: Sequence[Sequence[Text]]) -> int | None:
         if filled[0] == 1 and filled[1] > 1:
             return 1
     cells = [cell.text for cell in rows[0] if cell.text]
+    if len(rows) > 2 and not rows[0][0].text and all(_YEAR.fullmatch(cell) for cell in cells):
+        return 0  # the years of a balance sheet
     return None if cells and all(_NUMBER.fullmatch(cell) for cell in cells) else 0
 
 

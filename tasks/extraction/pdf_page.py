@@ -167,7 +167,7 @@ def _visible(sheet: _Sheet) -> list[Group]:
 
 
 def _compare(sheet: _Sheet, groups: list[Group], second: SecondReader) -> None:
-    """Asks pdfplumber about the first of several pages and about pages in doubt; takes more words where it has them."""
+    """Asks pdfplumber about the first of several pages and about pages in doubt; takes its words if more."""
     words = [word for group in groups for word in group.words]
     doubtful = is_garbled(words) if words else not sheet.layer.words
     asked = doubtful or (sheet.number == 1 and second.pages > 1)

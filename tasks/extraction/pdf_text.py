@@ -12,6 +12,7 @@ HYPHENS = "-\u2010\u00ad\x02"
 
 _PRESENTATION = regex.compile(r"[\uFB00-\uFDFF\uFE70-\uFEFC]")
 _DROPPED = regex.compile(r"[\u200b\u2060\ufeff\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_LEADERS = regex.compile(r"\.{5,}|…{2,}")
 _NO_SPACE = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\u3000-\u303f\uff00-\uffef]"
 )
@@ -37,12 +38,15 @@ class Text:
 
 
 def clean(text: str) -> str:
-    """Ligatures and Arabic presentation forms spelled out (NFKC of those blocks only), NFC, no controls."""
+    """Ligatures and Arabic presentation forms spelled out (NFKC of those blocks only), NFC, no controls.
+
+    Dotted leaders of a table of contents become three dots: a hundred would fill the window of the encoder.
+    """
     if text.isascii() and text.isprintable():
-        return text
+        return _LEADERS.sub("...", text) if "....." in text else text
     text = text.replace("\x02", "-").translate(_BULLETS)
     text = _PRESENTATION.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
-    return unicodedata.normalize("NFC", _DROPPED.sub("", text))
+    return unicodedata.normalize("NFC", _LEADERS.sub("...", _DROPPED.sub("", text)))
 
 
 def line_text(words: Sequence[WordBox]) -> Text:

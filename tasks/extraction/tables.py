@@ -23,6 +23,7 @@ MAX_RULES = 4_000
 MAX_GRID = 20_000  # cells; a finer grid is a drawing
 CELL_GAP = 0.75  # of the word height: a wider gap on a line may part two cells
 MIN_ROWS = 3  # of an unruled table with two columns; two rows do for more columns
+MAX_WRAPPED = 6  # lines that one cell may go on for
 MAX_CELL_WORDS = 8  # usual number of words in a cell of an unruled table
 
 W = TypeVar("W", bound=WordBox)
@@ -262,9 +263,27 @@ def unruled_tables(lines: Sequence[list[W]]) -> list[tuple[int, int, Table[W]]]:
         if table is None:
             start += 1
             continue
-        found.append((start, end, table))
+        first = found[-1][1] if found else 0
+        titled = _with_title(lines, parted, (start, end), unit) if start > first else None
+        found.append((start - 1, end, titled) if titled else (start, end, table))
         start = end
     return found
+
+
+def _with_title(
+    lines: Sequence[list[W]], parted: Sequence[list[list[W]]], run: tuple[int, int], unit: float
+) -> Table[W] | None:
+    """The table with the line above it, when that is a title over some of its columns but the first."""
+    start, end = run
+    title = lines[start - 1]
+    first_cells = [cells[0] for cells in parted[start:end]]
+    beside = line_x0(title) > max(map(line_x1, first_cells)) and line_x1(title) <= max(
+        map(line_x1, lines[start:end])
+    )
+    near = line_top(lines[start]) - line_bottom(title) < 0.8 * unit
+    if not (beside and near and len(title) <= MAX_CELL_WORDS):
+        return None
+    return _aligned(lines[start - 1 : end], parted[start - 1 : end], unit)
 
 
 def _cells(line: Sequence[W], unit: float) -> list[list[W]]:
@@ -291,14 +310,34 @@ def _run_end(
         if len(parted[end]) >= 2:
             end += 1
             continue
-        wrapped = line_top(lines[end]) - line_bottom(lines[end - 1]) < 0.6 * unit
-        again = end + 1 < len(lines) and len(parted[end + 1]) >= 2
-        if not (
-            again and wrapped and line_x1(lines[end]) - line_x0(lines[end]) < _width(lines[start:end]) / 2
-        ):
+        wrapped = _wrapped(lines, parted, (start, end), unit)
+        if not wrapped:
             break
-        end += 1
+        end += wrapped
     return end
+
+
+def _wrapped(
+    lines: Sequence[Sequence[W]],
+    parted: Sequence[Sequence[Sequence[W]]],
+    run: tuple[int, int],
+    unit: float,
+) -> int:
+    """How many lines after the run go on in one of its cells."""
+    start, end = run
+    lefts = [line_x0(cell) for cells in parted[start:end] for cell in cells[1:]]
+    narrow = _width(lines[start:end]) / 2
+    count = 0
+    while end + count < len(lines) and count < MAX_WRAPPED and len(parted[end + count]) == 1:
+        line = lines[end + count]
+        if line_top(line) - line_bottom(lines[end + count - 1]) > 0.6 * unit:
+            break
+        under_cell = any(abs(line_x0(line) - left) < 0.5 * unit for left in lefts)
+        again = end + count + 1 < len(lines) and len(parted[end + count + 1]) >= 2
+        if not under_cell and not (again and line_x1(line) - line_x0(line) < narrow):
+            break
+        count += 1
+    return count
 
 
 def _width(lines: Sequence[Sequence[W]]) -> float:
@@ -316,9 +355,9 @@ def _aligned(lines: Sequence[Sequence[W]], parted: Sequence[list[list[W]]], unit
         for cell in cells:
             row[_column(columns, cell)] += cell
         rows.append(row)
-    if not _is_table(rows, len(columns)):
-        return None
     merged = _wrapped_joined(rows, lines, unit)
+    if not _is_table(merged, len(columns)):
+        return None
     filled = tuple(tuple(tuple(tuple(line) for line in lines_of(cell)) for cell in row) for row in merged)
     return Table(
         min(map(line_x0, lines)),
@@ -332,7 +371,7 @@ def _aligned(lines: Sequence[Sequence[W]], parted: Sequence[list[list[W]]], unit
 def _columns(parted: Sequence[Sequence[Sequence[W]]], unit: float) -> list[tuple[float, float]]:
     """Column extents: what is left of the width when strips that nearly no row crosses are taken out."""
     spans = [(line_x0(cell), line_x1(cell)) for cells in parted for cell in cells]
-    allowed = len(parted) // 8  # a title over several columns may cross
+    allowed = max(len(parted) // 8, len(parted) >= 5)  # a title over several columns may cross
     edges = sorted({edge for span in spans for edge in span})
     columns: list[tuple[float, float]] = []
     for left, right in pairwise(edges):
@@ -384,7 +423,7 @@ def _wrapped_joined(
     usual = sorted(gaps)[len(gaps) // 2] if gaps else 0.0
     for row, gap in zip(rows[1:], gaps, strict=True):
         continues = not row[0] and gap < usual - 0.2 * unit
-        lone = sum(1 for cell in row if cell) == 1 and gap <= usual and len(row) > 2 and not row[0]
+        lone = sum(1 for cell in row if cell) == 1 and gap <= usual + 0.1 * unit and not row[0]
         if continues or lone:
             for cell, more in zip(joined[-1], row, strict=True):
                 cell.extend(more)

@@ -15,7 +15,7 @@ from reportlab.pdfgen.canvas import Canvas
 from benchmarks.extraction import order, text_error, words_of
 from benchmarks.pdf_files import KINDS, make, running
 from schemas.settings import Settings
-from tests.tasks.extracted import codes, message
+from tests.tasks.extracted import codes, message, places
 from tests.tasks.pdf_files import drawn, kinds, read, unicode_font
 
 TEXT_KINDS = [kind for kind in KINDS if "table" not in kind and "ruled" not in kind and "cells" not in kind]
@@ -260,6 +260,37 @@ def test_a_paragraph_goes_on_in_the_next_column(tmp_path: Path) -> None:
         "sitting that it would run in winter too, which pleased the people of the north pier and the owners "
         "of the company."
     )
+
+
+def test_a_word_parted_over_two_pages_stands_whole_on_the_first(tmp_path: Path) -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 80, "The board heard the report and meas-")
+        canvas.showPage()
+        canvas.drawString(72, 780, "ured the depth of the harbour.")
+
+    extraction = read(drawn(tmp_path / "a.pdf", draw))
+    assert list(places(extraction).values()) == [
+        "The board heard the report and measured",
+        "the depth of the harbour.",
+    ]
+
+
+def test_bullets_are_blocks_of_their_own(tmp_path: Path) -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 740, "The board decided this:")
+        for y, bullet, text in (
+            (724, "\u2022", "the ferry runs in winter and the"),
+            (710, "", "crew is paid for it,"),
+            (696, "\u2022", "nobody pays more."),
+        ):
+            canvas.drawString(84, y, bullet)
+            canvas.drawString(98, y, text)
+
+    extraction = read(drawn(tmp_path / "a.pdf", draw))
+    assert kinds(extraction, "list") == [
+        "• the ferry runs in winter and the crew is paid for it,",
+        "• nobody pays more.",
+    ]
 
 
 def test_progress_names_each_page_before_it_is_read(tmp_path: Path) -> None:

@@ -110,6 +110,32 @@ def test_a_cell_of_several_lines_is_one_cell(tmp_path: Path) -> None:
     ]
 
 
+def test_wrapped_cells_and_a_title_over_columns_without_rules(tmp_path: Path) -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 10)
+        for x, y, text in (
+            (300, 732, "In euros without tax"),
+            (72, 718, "Part"), (160, 718, "Description"), (330, 718, "Price"), (400, 718, "Stock"),
+            (72, 704, "RNG-1"), (160, 704, "Wear ring of bronze for"), (330, 704, "12.80"), (400, 704, "7"),
+            (160, 692, "the pump, delivered with"),
+            (160, 680, "its screws"),
+            (72, 666, "SHF-2"), (160, 666, "Shaft"), (330, 666, "133.00"), (400, 666, "0"),
+            (72, 652, "IMP-9"), (160, 652, "Impeller"), (330, 652, "710.00"), (400, 652, "12"),
+        ):  # fmt: skip
+            canvas.drawString(x, y, text)
+
+    extraction = read(drawn(tmp_path / "a.pdf", draw))
+    (table,) = tables(extraction)
+    assert table[1:] == [
+        ["Part", "Description", "Price", "Stock"],
+        ["RNG-1", "Wear ring of bronze for the pump, delivered with its screws", "12.80", "7"],
+        ["SHF-2", "Shaft", "133.00", "0"],
+        ["IMP-9", "Impeller", "710.00", "12"],
+    ]
+    assert sorted(table[0]) == ["", "", "", "In euros without tax"]
+    assert next(b.repeat for b in extraction.blocks) == "| Part | Description | Price | Stock |"
+
+
 def test_cells_with_filled_grounds_and_no_lines_are_a_table(tmp_path: Path) -> None:
     def draw(canvas: Canvas) -> None:
         canvas.setFont("Helvetica", 10)

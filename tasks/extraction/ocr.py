@@ -33,6 +33,7 @@ FEW_IN_WORDS = 0.3
 UNREAD_INK = 0.25  # share of the ink outside the words from which on something may have been passed over
 MUCH_INK = 0.002  # share of a page that is inked; a line of text on A4 covers .001
 SMALL_WORDS = 16.0  # pixels; lines lower than this read better enlarged
+SMALL_SIDE = 1_800  # pixels; A4 at 150 dpi
 ENLARGED_PIXELS = 30_000_000
 DROPPED_SHOWN = 20
 CALLS_IN_DEADLINE = 4  # one call of tesseract may take this part of a document's time
@@ -213,7 +214,9 @@ def _variants(sheet: _Sheet, first: _Reading, settings: Settings) -> Iterator[tu
     low = first.confidence < settings.ocr.low_confidence
     # Enlarged or taken for sparse text, noise costs tesseract minutes and reads as nonsense.
     crowded = scan.is_crowded(sheet.inked)
+    # The boxes of what was misread say little about its size.
     small = not first.words or median(word.bottom - word.top for word in first.words) < SMALL_WORDS
+    small = small or (low and max(clean.size) <= SMALL_SIDE)
     fits = 4 * clean.width * clean.height <= ENLARGED_PIXELS
     if first.confidence < DOUBTFUL and small and fits and not crowded:
         yield clean.resize((2 * clean.width, 2 * clean.height), Image.Resampling.LANCZOS), "--psm 3", 2

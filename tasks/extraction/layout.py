@@ -285,9 +285,8 @@ def lines_of(words: Sequence[W]) -> list[list[W]]:
             best[1][:] = [word.top, word.bottom]
     lines.sort(key=lambda line: (line[1][0] + line[1][1], line[0][0].x0))
     some_rtl = any(not word.text.isascii() and _direction(word.text) == "R" for word in words)
-    for line, _ in lines:
-        line.sort(key=lambda word: (word.x0, word.x1))
-    return [_right_to_left(line) if some_rtl and is_rtl(line) else line for line, _ in lines]
+    sorted_lines = [sorted(line, key=lambda word: (word.x0, word.x1)) for line, _ in lines]
+    return [_right_to_left(line) if some_rtl and is_rtl(line) else line for line in sorted_lines]
 
 
 def is_rtl(words: Sequence[WordBox]) -> bool:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 import regex
 
 from schemas.records import Block, BlockKind, DocumentWarning, Page, Place, Word
-from tasks.extraction.pdf_page import PageContent, Piece
+from tasks.extraction.pdf_page import PageContent
+from tasks.extraction.pdf_pieces import Piece
 from tasks.extraction.pdf_structure import Headings
 from tasks.extraction.pdf_text import HYPHENS, Span, Text, join
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import regex
 
-from tasks.extraction.pdf_page import Line, PageContent, Piece
+from tasks.extraction.pdf_page import PageContent
+from tasks.extraction.pdf_pieces import Line, Piece
 from tasks.extraction.pdf_text import HYPHENS, Span, Text, join
 from tasks.extraction.running import ZONE
 

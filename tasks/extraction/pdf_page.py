@@ -5,23 +5,13 @@ text layer → hidden text out → enough to read? else OCR → ruled tables →
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import pypdfium2 as pdfium
 
 from schemas.errors import Unreadable
 from schemas.records import DocumentWarning
 from schemas.settings import Settings
-from tasks.extraction.layout import (
-    WordBox,
-    blocks_of,
-    line_bottom,
-    line_top,
-    line_x0,
-    line_x1,
-    lines_of,
-    regions,
-)
+from tasks.extraction.layout import WordBox
 from tasks.extraction.pdf_garbled import contradicts, is_garbled, is_scrambled
 from tasks.extraction.pdf_notes import page_notes
 from tasks.extraction.pdf_ocr import (
@@ -37,43 +27,17 @@ from tasks.extraction.pdf_ocr import (
     scan_picture,
     within,
 )
+from tasks.extraction.pdf_pieces import Piece, note_piece, pieces_of
 from tasks.extraction.pdf_second import MAX_OBJECTS, SecondReader, disagreement
 from tasks.extraction.pdf_shapes import Picture, Shapes, read_shapes
-from tasks.extraction.pdf_text import HYPHENS, Text, hyphenated, join, line_text
+from tasks.extraction.pdf_text import hyphenated
 from tasks.extraction.pdf_words import Group, Layer, PdfWord, read_layer
-from tasks.extraction.tables import Rule, Table, ruled_tables, unruled_tables
+from tasks.extraction.tables import Rule
 from tasks.extraction.tesseract import OcrUnavailable
 
 LARGE_PICTURE = 0.08  # of the page; smaller ones hold no text worth a reading
 MAX_PICTURES = 12  # of a page with a text layer that are read
 SHOWN = 60  # characters of a text that a warning quotes
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a page; `size` and places in points."""
-
-    text: Text
-    top: float
-    bottom: float
-    size: float
-    bold: bool
-
-    @property
-    def ocr(self) -> bool:
-        """Whether OCR read it: its size is then the height of its boxes."""
-        return bool(self.text.spans)
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A paragraph, or a table with its rows of cells, or what stands beside the text (notes, fields)."""
-
-    kind: Literal["text", "table", "note"]
-    lines: tuple[Line, ...] = ()
-    rows: tuple[tuple[Text, ...], ...] = ()
-    x0: float = 0.0
-    x1: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +86,10 @@ def read(page: pdfium.PdfPage, number: int, settings: Settings, second: SecondRe
         rules = () if scanned.turned else rules
     if scanned is not None:
         words += scanned.words
-    pieces = _pieces(words, rules, size)
+    pieces = pieces_of(words, rules, size)
     for group in groups[1:]:
-        pieces += _pieces(group.words, (), (group.frame.width, group.frame.height))
-    pieces += [_note(text) for text in page_notes(page)]
+        pieces += pieces_of(group.words, (), (group.frame.width, group.frame.height))
+    pieces += [note_piece(text) for text in page_notes(page)]
     shown = frame.turned(page.get_rotation())
     return PageContent(
         number=number,
@@ -138,10 +102,6 @@ def read(page: pdfium.PdfPage, number: int, settings: Settings, second: SecondRe
         warnings=tuple(sheet.warnings),
         frame_height=size[1],
     )
-
-
-def _note(text: str) -> Piece:
-    return Piece("note", (Line(Text(text), 0.0, 0.0, 0.0, False),))
 
 
 def _visible(sheet: _Sheet) -> list[Group]:
@@ -309,77 +269,3 @@ def _written_pictures(sheet: _Sheet, words: Sequence[PdfWord]) -> list[Picture]:
     check_pictures(large, sheet.settings, sheet.number)
     image, scale = glance(sheet.page, frame)
     return [picture for picture in large if looks_written(image, scale, picture)][:MAX_PICTURES]
-
-
-@dataclass(frozen=True, slots=True)
-class _Mark(WordBox):
-    """Stands for a ruled table while the reading order is found."""
-
-    table: int = 0
-
-
-def _pieces(words: Sequence[WordBox], rules: Sequence[Rule], size: tuple[float, float]) -> list[Piece]:
-    tables = ruled_tables(words, rules) if rules else []
-    inside = {id(w) for t in tables for row in t.rows for cell in row for line in cell for w in line}
-    free = [word for word in words if id(word) not in inside]
-    marks = [_Mark("", t.x0, t.top, t.x1, t.bottom, None, i) for i, t in enumerate(tables)]
-    pieces: list[Piece] = []
-    for region in regions([*free, *marks], *size):
-        placed = [mark for mark in region if isinstance(mark, _Mark)]
-        lines = lines_of([word for word in region if not isinstance(word, _Mark)])
-        for mark in sorted(placed, key=lambda m: (m.top, m.x0)):
-            above = [line for line in lines if (line_top(line) + line_bottom(line)) / 2 < mark.top]
-            pieces += _flow(above)
-            pieces.append(_table_piece(tables[mark.table]))
-            lines = lines[len(above) :]
-        pieces += _flow(lines)
-    return pieces
-
-
-def _flow(lines: Sequence[list[WordBox]]) -> list[Piece]:
-    """Paragraphs and unruled tables of lines that are read from top to bottom."""
-    pieces: list[Piece] = []
-    done = 0
-    for start, end, table in unruled_tables(lines):
-        pieces += _paragraphs(lines[done:start])
-        pieces.append(_table_piece(table))
-        done = end
-    return pieces + _paragraphs(lines[done:])
-
-
-def _paragraphs(lines: Sequence[list[WordBox]]) -> list[Piece]:
-    pieces: list[Piece] = []
-    for block in blocks_of(lines):
-        for part in _by_weight([_line(line) for line in block]):
-            pieces.append(
-                Piece("text", tuple(part), x0=min(map(line_x0, block)), x1=max(map(line_x1, block)))
-            )
-    return pieces
-
-
-def _by_weight(lines: list[Line]) -> list[list[Line]]:
-    """A block parted where bold lines end or begin: a heading that stands close to its paragraph."""
-    parts = [[lines[0]]]
-    for line in lines[1:]:
-        before = parts[-1][-1]
-        if line.bold == before.bold or before.text.text[-1:] in HYPHENS:
-            parts[-1].append(line)
-        else:
-            parts.append([line])
-    return parts
-
-
-def _line(words: Sequence[WordBox]) -> Line:
-    lettered = [word for word in words if isinstance(word, PdfWord)]
-    heights = sorted(word.bottom - word.top for word in words)
-    sizes = sorted(word.size for word in lettered) or heights
-    bold = bool(lettered) and all(w.bold or not any(map(str.isalnum, w.text)) for w in lettered)
-    return Line(line_text(words), line_top(words), line_bottom(words), sizes[len(sizes) // 2], bold)
-
-
-def _table_piece(table: Table[WordBox]) -> Piece:
-    rows = tuple(
-        tuple(join([line_text(line) for line in cell]) if cell else Text() for cell in row)
-        for row in table.rows
-    )
-    return Piece("table", (), rows, table.x0, table.x1)

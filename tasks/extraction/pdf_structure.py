@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import regex
 
 from tasks.extraction.pdf_notes import OutlineEntry
-from tasks.extraction.pdf_page import Line, PageContent, Piece
+from tasks.extraction.pdf_page import PageContent
+from tasks.extraction.pdf_pieces import Line, Piece
 from tasks.extraction.pdf_text import join
 from tasks.extraction.running import DEPTH, ZONE, EdgeLine, running_lines
 

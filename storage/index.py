@@ -1,9 +1,11 @@
 """An index: a folder with a ledger and its segments."""
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import sqlalchemy as sa
 
@@ -42,35 +44,15 @@ class Index:
     def create(cls, path: Path, space: Space) -> "Index":
         """The index at `path`, made if there is none. Raises `SpaceMismatch` when it is of another space."""
         _make_folder(path)
-        index = cls(path)
+        if not (path / LEDGER_FILE).exists():
+            _make_ledger(path, space)
+        index = cls.open(path)
         try:
-            with ledger.reading(index.engine) as connection:
-                stands = ledger.has_schema(connection)
-            if not stands:
-                index._set_up(space)
-            with ledger.reading(index.engine) as connection:
-                ledger.check_schema(connection)
             index.require_space(space)
-        except BaseException:
+        except PinciteError:
             index.close()
             raise
         return index
-
-    def _set_up(self, space: Space) -> None:
-        """Tables and space in one transaction, so that no kill leaves an index without a space."""
-        if unclaimed(self.path, set()):
-            raise IndexBroken(
-                f"the index at {self.path} has segments but an empty ledger: restore {LEDGER_FILE} from a copy, "
-                "or index again into a new folder"
-            )
-        with ledger.writing(self.engine) as connection:
-            if ledger.has_schema(connection):
-                return  # another process was faster
-            ledger.create_schema(connection)
-            space_id = connection.scalar(
-                ledger.spaces.insert().values(**asdict(space)).returning(ledger.spaces.c.space_id)
-            )
-            connection.execute(ledger.live_spaces.insert().values(since_version=0, space_id=space_id))
 
     def __enter__(self) -> "Index":
         return self
@@ -114,3 +96,26 @@ def _make_folder(path: Path) -> None:
         raise UsageError(f"the index folder {path!r} has a name that is not UTF-8: choose another") from error
     with writable(path):
         path.mkdir(parents=True, exist_ok=True)
+
+
+def _make_ledger(path: Path, space: Space) -> None:
+    """A whole ledger appears under its name at once: no reader and no kill meets half of one."""
+    if unclaimed(path, set()):
+        raise IndexBroken(
+            f"the index at {path} has segments but no ledger: restore {LEDGER_FILE} from a copy, or index again "
+            "into a new folder"
+        )
+    with writable(path), TemporaryDirectory(prefix=".new-", dir=path) as folder:
+        made = Path(folder) / LEDGER_FILE
+        engine = ledger.connect(made)
+        try:
+            with ledger.writing(engine) as connection:
+                ledger.create_schema(connection)
+                space_id = connection.scalar(
+                    ledger.spaces.insert().values(**asdict(space)).returning(ledger.spaces.c.space_id)
+                )
+                connection.execute(ledger.live_spaces.insert().values(since_version=0, space_id=space_id))
+        finally:
+            engine.dispose()
+        with suppress(FileExistsError):  # another process was faster
+            os.link(made, path / LEDGER_FILE)

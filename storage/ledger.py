@@ -234,11 +234,6 @@ def _clear(cause: BaseException) -> PinciteError:
     )
 
 
-def has_schema(connection: sa.Connection) -> bool:
-    """Whether the ledger was ever set up."""
-    return sa.inspect(connection).has_table(meta.name)
-
-
 def create_schema(connection: sa.Connection) -> None:
     """Makes the tables in an empty ledger."""
     metadata.create_all(connection)

@@ -149,6 +149,7 @@ print("made")
     for maker in makers:
         said.append(maker.communicate(timeout=60)[0])
     assert said == ["made\n"] * 4
+    assert [path.name for path in index.iterdir()] == [LEDGER_FILE]
     with Index.open(index) as opened, ledger.reading(opened.engine) as connection:
         assert len(connection.execute(sa.select(ledger.spaces)).all()) == 1
 

@@ -355,6 +355,19 @@ def test_an_unreadable_file_fails_and_comes_back_without_being_read_again(index:
         assert_sound(index)
 
 
+def test_a_failed_document_that_was_out_of_reach_meanwhile_is_tried_again(index: Path, source: Path) -> None:
+    # Its reason would otherwise stay "can't be read", which is no longer so.
+    fill(source, {"a.txt": TRANSIENT})
+    for _ in range(4):
+        reindex(index, source)
+    with Index.open(index) as opened, begin_run(opened, "reindex", str(source)) as run:
+        (file,) = look(opened, source, {})
+        register(run, [replace(file, sha256="", unreadable="can't be read: Permission denied")], POLICY)
+        finish_run(run)
+    reindex(index, source)
+    assert states(index) == {"a.txt": ("failed", TRANSIENT)}
+
+
 def test_what_changed_while_it_was_unreadable_is_noticed(index: Path, source: Path) -> None:
     fill(source, {"a.txt": "words"})
     reindex(index, source)

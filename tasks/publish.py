@@ -13,7 +13,7 @@ from storage.invariants import coverage_problems, slice_problems, vector_problem
 from storage.rows import Finished
 from storage.runs import Run
 
-LINGER_S = 1.0
+LINGER_S = 3.0
 GROUP_CHUNKS = 4_000
 
 

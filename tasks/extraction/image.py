@@ -22,7 +22,8 @@ from tasks.extraction import tesseract
 from tasks.extraction.interface import Progress
 from tasks.extraction.ocr import OcrPage, read_page
 from tasks.extraction.pdf_assembly import Assembly
-from tasks.extraction.pdf_page import PageContent, _pieces
+from tasks.extraction.pdf_page import PageContent
+from tasks.extraction.pdf_pieces import pieces_of
 from tasks.extraction.pdf_structure import find_headings, without_running_lines
 from tasks.extraction.pdf_text import clean, hyphenated
 
@@ -243,7 +244,7 @@ def _content(page: OcrPage, number: int, shown: tuple[int, int], points: tuple[f
         number=number,
         width=points[0],
         height=points[1],
-        pieces=tuple(_pieces(words, (), upright)),
+        pieces=tuple(pieces_of(words, (), upright)),
         ocr=True,
         confidence=page.confidence,
         kept=hyphenated(words),

@@ -157,6 +157,23 @@ def columns(
     return content
 
 
+def drawn_by_rows(sheet: Sheet) -> None:
+    """Two columns whose lines are drawn across the page row by row, as some programs print them."""
+    width = (WIDTH - 2 * MARGIN - 20) / 2
+    columns_of_lines: list[list[str]] = []
+    for _ in range(2):
+        lines: list[str] = []
+        for _ in range(6):
+            text = sheet.paragraph(3)
+            sheet.truth.blocks.append(text)
+            lines += [*sheet.wrap(text, width), ""]
+        columns_of_lines.append(lines)
+    for number in range(max(map(len, columns_of_lines))):
+        for index, lines in enumerate(columns_of_lines):
+            if lines[number : number + 1] not in ([], [""]):
+                sheet.draw([lines[number]], MARGIN + index * (width + 20), HEIGHT - MARGIN - number * 12)
+
+
 def heading_between(sheet: Sheet) -> None:
     """Two columns, a heading across, two columns."""
     width, y = (WIDTH - 2 * MARGIN - 18) / 2, HEIGHT - MARGIN
@@ -312,6 +329,7 @@ KINDS: dict[str, Callable[[Sheet], None]] = {
     "two narrow-gutter columns": columns(2, gutter=11.0, heading=False, hyphens=True),
     "three columns": columns(3),
     "three columns, justified": columns(3, gutter=14.0, hyphens=True),
+    "two columns drawn row by row": drawn_by_rows,
     "heading between columns": heading_between,
     "side bar": side_bar,
     "running lines": running(5),

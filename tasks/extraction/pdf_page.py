@@ -76,6 +76,8 @@ def read(page: pdfium.PdfPage, number: int, settings: Settings, second: SecondRe
         sheet.warn("many-objects", "too many drawn objects: ruled tables of this page were not looked for")
     groups = _visible(sheet)
     _compare(sheet, groups, second)
+    if number == 1:
+        second.rest()  # most files ask for no other page
     scanned = _scanned(sheet, groups)
     frame = layer.main.frame
     words: list[WordBox] = list(groups[0].words)

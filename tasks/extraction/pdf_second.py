@@ -54,6 +54,7 @@ class SecondReader:
         self.pages = pages
         self._pdf: PDF | None = None
         self._failed = False
+        self._compared = False
         self.warnings: list[DocumentWarning] = []
 
     def __enter__(self) -> "SecondReader":
@@ -62,8 +63,13 @@ class SecondReader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.rest()
+
+    def rest(self) -> None:
+        """Lets go of what the file's pages take in memory; the file is opened again when it is asked for."""
         if self._pdf is not None:
             self._pdf.close()
+            self._pdf = None
 
     def count(self, number: int, expected: int) -> int | None:
         """Characters of the page that are no white space; None when pdfplumber can't read it.
@@ -118,7 +124,8 @@ class SecondReader:
         try:
             if self._pdf is None:
                 self._pdf = pdfplumber.open(io.BytesIO(self._data))
-                self._compare_pages(len(self._pdf.pages))
+                if not self._compared:
+                    self._compare_pages(len(self._pdf.pages))
             page = self._pdf.pages[number - 1]
             len(page.chars)  # parses the page, and fails here if it does
         except _FAILURES as error:
@@ -133,6 +140,7 @@ class SecondReader:
         return page
 
     def _compare_pages(self, pages: int) -> None:
+        self._compared = True
         if pages != self.pages:
             self.warnings.append(
                 DocumentWarning("page-count", f"pdfium finds {self.pages} pages, pdfplumber {pages}")

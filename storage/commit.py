@@ -131,8 +131,6 @@ def _begin_revision(
     version: int,
 ) -> None:
     revisions = ledger.revisions
-    extraction = one.prepared.extraction
-    read_by_ocr = [page for page in extraction.pages if page.ocr]
     connection.execute(
         revisions.update()
         .where(
@@ -151,22 +149,31 @@ def _begin_revision(
             path=one.job.path,
             source_sha256=one.job.sha256,
             recipe=policy.recipe,
-            title=one.title,
-            title_from_name=one.title != extraction.title,
-            media_type=extraction.media_type,
-            extractor=extraction.extractor,
-            extractor_version=extraction.extractor_version,
             chunks=stored["chunks"].get(one.job.document_id, 0),
             postings=stored["postings"].get(one.job.document_id, 0),
-            over_window=sum(chunk.over_window for chunk in one.prepared.chunks),
-            characters=len(extraction.text),
-            pages=len(extraction.pages),
-            ocr_pages=len(read_by_ocr),
-            ocr_confidence=_mean([page.ocr_confidence for page in read_by_ocr]),
-            tables=sum(block.kind == "table" for block in extraction.blocks),
-            warnings=[asdict(warning) for warning in extraction.warnings],
+            **_description(one),
         )
     )
+
+
+def _description(one: Finished) -> dict[str, object]:
+    """What the ledger says of an extraction, so that reports need not open a segment."""
+    extraction = one.prepared.extraction
+    read_by_ocr = [page for page in extraction.pages if page.ocr]
+    return {
+        "title": one.title,
+        "title_from_name": one.title != extraction.title,
+        "media_type": extraction.media_type,
+        "extractor": extraction.extractor,
+        "extractor_version": extraction.extractor_version,
+        "over_window": sum(chunk.over_window for chunk in one.prepared.chunks),
+        "characters": len(extraction.text),
+        "pages": len(extraction.pages),
+        "ocr_pages": len(read_by_ocr),
+        "ocr_confidence": _mean([page.ocr_confidence for page in read_by_ocr]),
+        "tables": sum(block.kind == "table" for block in extraction.blocks),
+        "warnings": [asdict(warning) for warning in extraction.warnings],
+    }
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -3,7 +3,7 @@
 import os
 import socket
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import sqlalchemy as sa
 
@@ -92,20 +92,15 @@ def _is_alive(host: str, pid: int) -> bool:
 def _verify_runs(connection: sa.Connection, tally: Tally) -> None:
     runs = ledger.runs
     rows = connection.execute(sa.select(runs).order_by(runs.c.started_at, runs.c.run_id)).mappings().all()
-    newest = {row["source"]: row["run_id"] for row in rows}
     completed = [row for row in rows if row["state"] == "completed"]
     tally.add(
         "counts of each run add up", len(completed), (p for row in completed for p in _sum_problems(row))
     )
-    tally.add(
-        "counts of each run are those of its documents",
-        len(completed),
-        (
-            problem
-            for row in completed
-            for problem in _outcome_problems(connection, row, row["run_id"] == newest[row["source"]])
-        ),
-    )
+    newest = {row["source"]: row for row in rows}
+    problems = [*_attempt_problems(connection, completed)]
+    for row in newest.values():
+        problems += _outcome_problems(connection, row) if row["state"] == "completed" else ()
+    tally.add("counts of each run are those of its documents", len(completed), problems)
 
 
 _OUTCOMES = ("indexed", "failed", "unchanged", "deleted")
@@ -117,24 +112,24 @@ def _sum_problems(run: sa.RowMapping) -> Iterator[str]:
         yield f"run {run['run_id']} discovered {run['discovered']} and accounts for {parts}"
 
 
-def _outcome_problems(connection: sa.Connection, run: sa.RowMapping, newest: bool) -> Iterator[str]:
-    """Of any run the documents that it indexed; of the newest of its source, which saw all documents, each count."""
-    attempts, documents = ledger.attempts, ledger.documents
-    indexed = connection.scalar(
-        sa.select(sa.func.count()).where(attempts.c.run_id == run["run_id"], attempts.c.outcome == "indexed")
-    )
-    if indexed != run["indexed"]:
-        yield f"run {run['run_id']} says that it indexed {run['indexed']}, its attempts are {indexed}"
-    if newest:
-        query = (
-            sa.select(documents.c.last_outcome, sa.func.count())
-            .where(documents.c.last_run == run["run_id"])
-            .group_by(documents.c.last_outcome)
-        )
-        by_outcome = Counter({outcome: count for outcome, count in connection.execute(query)})
-        for name in _OUTCOMES:
-            if by_outcome[name] != run[name]:
-                yield f"run {run['run_id']} says {run[name]} {name}, its documents are {by_outcome[name]}"
+def _attempt_problems(connection: sa.Connection, completed: Sequence[sa.RowMapping]) -> Iterator[str]:
+    attempts = ledger.attempts
+    query = sa.select(attempts.c.run_id, sa.func.count()).where(attempts.c.outcome == "indexed")
+    indexed = {run_id: count for run_id, count in connection.execute(query.group_by(attempts.c.run_id))}
+    for run in completed:
+        if run["indexed"] != indexed.get(run["run_id"], 0):
+            yield f"run {run['run_id']} says {run['indexed']} indexed, its attempts {indexed.get(run['run_id'], 0)}"
+
+
+def _outcome_problems(connection: sa.Connection, run: sa.RowMapping) -> Iterator[str]:
+    """Of the newest run of a source, which saw all its documents."""
+    documents = ledger.documents
+    query = sa.select(documents.c.last_outcome, sa.func.count()).where(documents.c.last_run == run["run_id"])
+    rows = connection.execute(query.group_by(documents.c.last_outcome))
+    by_outcome = Counter({outcome: count for outcome, count in rows})
+    for name in _OUTCOMES:
+        if by_outcome[name] != run[name]:
+            yield f"run {run['run_id']} says {run[name]} {name}, its documents {by_outcome[name]}"
 
 
 def _verify_segments(index: Index, snapshot: Snapshot, tally: Tally) -> bool:

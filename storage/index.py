@@ -29,7 +29,7 @@ class Index:
     @classmethod
     def open(cls, path: Path) -> "Index":
         """An existing index. Raises `UsageError` when there is none, `IndexBroken` when it can't be read."""
-        if not (path / LEDGER_FILE).is_file():
+        if not _has_ledger(path):
             raise UsageError(f"no index at {path}: make one with `pincite index SOURCE --index {path}`")
         index = cls(path)
         try:
@@ -44,7 +44,7 @@ class Index:
     def create(cls, path: Path, space: Space) -> "Index":
         """The index at `path`, made if there is none. Raises `SpaceMismatch` when it is of another space."""
         _make_folder(path)
-        if not (path / LEDGER_FILE).exists():
+        if not _has_ledger(path):
             _make_ledger(path, space)
         index = cls.open(path)
         try:
@@ -96,6 +96,13 @@ def _make_folder(path: Path) -> None:
         raise UsageError(f"the index folder {path!r} has a name that is not UTF-8: choose another") from error
     with writable(path):
         path.mkdir(parents=True, exist_ok=True)
+
+
+def _has_ledger(path: Path) -> bool:
+    try:
+        return (path / LEDGER_FILE).is_file()
+    except OSError as error:
+        raise UsageError(f"can't reach the index at {path}: {error.strerror}") from error
 
 
 def _make_ledger(path: Path, space: Space) -> None:

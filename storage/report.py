@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -10,6 +11,7 @@ from schemas.errors import UsageError
 from schemas.records import Space
 from storage import ledger
 from storage.index import Index
+from storage.runs import DIED, has_died
 from storage.snapshot import LiveDocument, Snapshot
 
 STATES = ("indexed", "failed", "stale", "pending", "running")
@@ -103,8 +105,14 @@ def index_report(index: Index, current_recipe: str) -> IndexReport:
         chunks=sum(document.chunks for document in snapshot.documents()),
         over_window=sum(document.over_window for document in snapshot.documents()),
         sources=tuple(sorted({report.source for report in reports})),
-        last_run=dict(last) if last else None,
+        last_run=_as_it_is(dict(last)) if last else None,
     )
+
+
+def _as_it_is(run: dict[str, Any]) -> dict[str, Any]:
+    """A run as it is: one that was killed could not write that it ended."""
+    killed = run["state"] == "running" and has_died(run["host"], run["pid"])
+    return run | {"state": "broken", "message": DIED} if killed else run
 
 
 def progress(index: Index, source: str) -> Mapping[str, int]:

@@ -19,6 +19,8 @@ from storage.lock import exclusive
 from storage.rows import storable_text
 from storage.segments import unclaimed
 
+DIED = "its process ended before the run did"
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -70,7 +72,7 @@ def _take_over(index: Index) -> None:
         connection.execute(
             runs.update()
             .where(runs.c.state == "running")
-            .values(state="broken", ended_at=time.time(), message="its process ended before the run did")
+            .values(state="broken", ended_at=time.time(), message=DIED)
         )
         claimed = set(connection.scalars(sa.select(ledger.segments.c.file)))
     with writable(index.path):
@@ -86,6 +88,19 @@ def _free(connection: sa.Connection, whose: sa.ColumnElement[bool]) -> None:
         .where(documents.c.state == "running", whose)
         .values(state="pending", lease_owner=None, lease_until=None)
     )
+
+
+def has_died(host: str, pid: int) -> bool:
+    """Whether the process of a run is surely gone; of another host nothing is known."""
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False  # it is there, of another user
+    return False
 
 
 def finish_run(run: Run) -> Counts:

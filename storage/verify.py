@@ -1,7 +1,5 @@
 """Verify: every invariant of the spec, counted on what is stored."""
 
-import os
-import socket
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -11,6 +9,7 @@ from schemas.errors import IndexBroken
 from schemas.records import Check
 from storage import ledger
 from storage.index import Index
+from storage.runs import has_died
 from storage.segments import Segment, read_segment, require_whole
 from storage.snapshot import Snapshot
 from storage.tally import Tally
@@ -68,25 +67,13 @@ def _verify_states(connection: sa.Connection, tally: Tally) -> None:
         (f"{path} {what}" for what, rule in wrong.items() for path in connection.scalars(paths.where(rule))),
     )
     running = connection.execute(sa.select(runs).where(runs.c.state == "running")).all()
-    alive = [row.run_id for row in running if _is_alive(row.host, row.pid)]
+    alive = [row.run_id for row in running if not has_died(row.host, row.pid)]
     left = sa.and_(documents.c.state == "running", documents.c.lease_owner.not_in(alive))
     tally.add(
         "no document is held by a run that ended",
         count,
         (f"{path} is running: run `pincite index` again" for path in connection.scalars(paths.where(left))),
     )
-
-
-def _is_alive(host: str, pid: int) -> bool:
-    if host != socket.gethostname():
-        return True  # nothing is known of it
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _verify_runs(connection: sa.Connection, tally: Tally) -> None:

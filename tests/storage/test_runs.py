@@ -16,6 +16,7 @@ from storage import ledger
 from storage.commit import lease
 from storage.index import Index
 from storage.lock import LOCK_FILE, exclusive
+from storage.report import index_report
 from storage.runs import begin_run, finish_run
 from storage.segments import FOLDER
 from storage.verify import verify
@@ -74,6 +75,8 @@ def test_two_runs_at_once_end_the_second_and_name_the_first(index: Path, source:
                     settle_if_idle(opened, source, POLICY)
                 assert states(index) == {"a.txt": ("running", None)}, "the first run keeps its lease"
                 assert all(check.ok for check in verify(opened))
+                last_run = index_report(opened, POLICY.recipe).last_run
+                assert last_run is not None and last_run["state"] == "running"
         finally:
             holder.kill()
 
@@ -92,6 +95,9 @@ def test_a_killed_run_is_taken_over_with_all_its_documents(index: Path, source: 
         broken = {check.name for check in verify(opened) if not check.ok}
         assert broken == {"no document is held by a run that ended"}
         assert settle_if_idle(opened, source, POLICY) is None, "an interrupted index never looks healthy"
+        last_run = index_report(opened, POLICY.recipe).last_run
+        assert last_run is not None
+        assert (last_run["state"], last_run["message"]) == ("broken", "its process ended before the run did")
     assert reindex(index, source) == Counts(3, indexed=3)
     assert found(index) == {"a.txt": ["first"], "b.txt": ["second"], "c.txt": ["third"]}
     assert not list((index / FOLDER).rglob("*.tmp")) and not list((index / FOLDER).rglob("unclaimed*"))

@@ -14,6 +14,7 @@ PinciteError
     ├── Unreadable        damaged, empty, garbled: nothing to quote
     ├── LimitExceeded     time, memory, pages, pixels or inflated size
     ├── WorkerDied        the child process ended by itself
+    ├── OcrUnavailable    tesseract or one of its languages is not installed
     ├── SourceChanged     the file changed or vanished while it was read
     └── InvariantBroken   the result is not fit to be published
 """
@@ -89,6 +90,11 @@ class WorkerDied(DocumentError):
     transient = True
 
 
+class OcrUnavailable(DocumentError):
+    kind = "ocr-unavailable"
+    transient = True
+
+
 class SourceChanged(DocumentError):
     kind = "changed"
     transient = True
@@ -96,20 +102,6 @@ class SourceChanged(DocumentError):
 
 class InvariantBroken(DocumentError):
     kind = "invariant"
-
-
-DOCUMENT_ERRORS: dict[str, type[DocumentError]] = {
-    error.kind: error
-    for error in (
-        Unsupported,
-        Encrypted,
-        Unreadable,
-        LimitExceeded,
-        WorkerDied,
-        SourceChanged,
-        InvariantBroken,
-    )
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ class Worker:
         self._connection: Connection | None = None
         self._lifeline = -1
         self._output: IO[bytes] | None = None
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def run(self, stage: str, payload: object, deadline_s: float) -> Any:
         """The result of the stage. Raises `StageFailed` with the reason when there is none.
@@ -125,6 +126,7 @@ class Worker:
         ours, theirs = Pipe()
         lifeline_read, self._lifeline = os.pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  closed in _release
+        self._scratch = tempfile.TemporaryDirectory(prefix="pincite-")  # a killed child cleans up nothing
         with theirs:
             self._process = subprocess.Popen(
                 [
@@ -134,6 +136,7 @@ class Worker:
                 env=os.environ
                 | {
                     WORKER_VARIABLE: self._tag,
+                    "TMPDIR": self._scratch.name,
                     "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOMS), os.environ.get("PYTHONPATH")])),
                     "TOKENIZERS_PARALLELISM": "false",
                 },
@@ -163,6 +166,9 @@ class Worker:
         if self._output is not None:
             self._output.close()
             self._output = None
+        if self._scratch is not None:
+            self._scratch.cleanup()
+            self._scratch = None
         if self._connection is not None:
             self._connection.close()
             self._connection = None

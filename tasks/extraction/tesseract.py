@@ -10,17 +10,10 @@ import subprocess
 import pytesseract
 from PIL import Image
 
-from schemas.errors import DocumentError, LimitExceeded, Unreadable, WorkerDied
+from schemas.errors import DocumentError, LimitExceeded, OcrUnavailable, Unreadable, WorkerDied
 from tasks.extraction.layout import WordBox
 
 INSTALL = "Debian, Ubuntu: apt-get install tesseract-ocr; macOS: brew install tesseract tesseract-lang"
-
-
-class OcrUnavailable(DocumentError):
-    """Tesseract or one of its languages is not installed."""
-
-    kind = "ocr-unavailable"
-    transient = True
 
 
 class OcrTimeout(DocumentError):

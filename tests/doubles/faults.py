@@ -4,6 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -123,3 +124,10 @@ def own_pid(_payload: object, at: At) -> int:
 
 def slow_start(seconds: float, _at: At) -> None:
     time.sleep(seconds)
+
+
+def litter(_payload: object, at: At) -> str:
+    """A temporary file that nobody removes, as tesseract leaves one when it is killed."""
+    handle, name = tempfile.mkstemp()
+    os.close(handle)
+    return name

@@ -2,7 +2,14 @@
 
 import pytest
 
-from schemas.locators import cell_range, char_fragment, column_letters, column_number, overlapping, place_fragment
+from schemas.locators import (
+    cell_range,
+    char_fragment,
+    column_letters,
+    column_number,
+    overlapping,
+    place_fragment,
+)
 from schemas.records import Place, PlaceKind
 
 

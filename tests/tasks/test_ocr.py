@@ -12,11 +12,11 @@ from PIL import Image, ImageDraw, ImageFont
 
 from benchmarks import scans
 from benchmarks.scans import PARAGRAPHS, character_error_rate, edit_distance, page_image
-from schemas.errors import LimitExceeded
+from schemas.errors import LimitExceeded, OcrUnavailable
 from schemas.settings import Limits, Ocr, Settings
 from tasks.extraction import scan, tesseract
 from tasks.extraction.ocr import OcrPage, read_page
-from tasks.extraction.tesseract import OcrUnavailable, parse_table
+from tasks.extraction.tesseract import parse_table
 
 SETTINGS = Settings()
 SHORT = PARAGRAPHS[:3]

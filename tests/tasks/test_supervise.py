@@ -7,6 +7,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -124,6 +125,13 @@ def test_children_of_a_killed_run_end_with_it(family: str, stage: str) -> None:
     )
     end_leftovers(family)
     assert not left_over(family)
+
+
+def test_temporary_files_go_with_their_process(family: str) -> None:
+    with pool(1, MEMORY_BYTES, family) as workers:
+        litter = Path(workers.run("tests.doubles.faults:litter", None, 30))
+        assert litter.exists()
+    assert not litter.parent.exists()
 
 
 def test_several_threads_share_a_pool(family: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pypdfium2 as pdfium
 
-from schemas.errors import Unreadable
+from schemas.errors import OcrUnavailable, Unreadable
 from schemas.records import DocumentWarning
 from schemas.settings import Settings
 from tasks.extraction.layout import WordBox
@@ -33,7 +33,6 @@ from tasks.extraction.pdf_shapes import Picture, Shapes, read_shapes
 from tasks.extraction.pdf_text import hyphenated
 from tasks.extraction.pdf_words import Group, Layer, PdfWord, read_layer
 from tasks.extraction.tables import Rule
-from tasks.extraction.tesseract import OcrUnavailable
 
 LARGE_PICTURE = 0.08  # of the page; smaller ones hold no text worth a reading
 MAX_PICTURES = 12  # of a page with a text layer that are read
@@ -113,7 +112,7 @@ def _visible(sheet: _Sheet) -> list[Group]:
         return groups
     kept, hidden = [], []
     for group in groups:
-        seen = _seen(sheet.page, group)
+        seen = _seen(sheet, group)
         hidden += [word for word in group.words if word not in seen]
         kept.append(Group(group.frame, tuple(word for word in group.words if word in seen)))
     if not hidden:
@@ -151,12 +150,13 @@ def _compare(sheet: _Sheet, groups: list[Group], second: SecondReader) -> None:
         )
 
 
-def _seen(page: pdfium.PdfPage, group: Group) -> set[PdfWord]:
+def _seen(sheet: _Sheet, group: Group) -> set[PdfWord]:
     """The words of a group that can be seen; white ones are looked up in the page's image."""
     seen = {word for word in group.words if not word.hidden}
     white = [word for word in group.words if word.hidden == "white"]
     if white:
-        image, scale = glance(page, group.frame)
+        check_pictures(sheet.shapes.pictures, sheet.settings, sheet.number)
+        image, scale = glance(sheet.page, group.frame)
         seen.update(word for word in white if can_be_seen(image, scale, word))
     return seen
 

@@ -78,14 +78,14 @@ def _pages(
         progress(number)
         try:
             page = pdf[index]
+            try:
+                content = read(page, number, settings, second)
+            finally:
+                page.close()
         except pdfium.PdfiumError as error:
             warning = DocumentWarning("page-unreadable", f"the page can't be opened ({error})", number)
-            yield PageContent(number, 0.0, 0.0, (), warnings=(warning,))
-            continue
-        try:
-            yield read(page, number, settings, second)
-        finally:
-            page.close()
+            content = PageContent(number, 0.0, 0.0, (), warnings=(warning,))
+        yield content
 
 
 def _condensed(warnings: Sequence[DocumentWarning]) -> list[DocumentWarning]:

@@ -130,6 +130,7 @@ class SecondReader:
             len(page.chars)  # parses the page, and fails here if it does
         except _FAILURES as error:
             self._failed = True
+            self._pdf = None  # its close() would build the broken pages again; it holds no file
             self.warnings.append(
                 DocumentWarning(
                     "not-compared",

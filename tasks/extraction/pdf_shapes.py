@@ -8,7 +8,7 @@ from typing import Any
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-from tasks.extraction.pdf_words import NEAR_WHITE, Frame
+from tasks.extraction.pdf_words import FAR, NEAR_WHITE, Frame
 from tasks.extraction.tables import Rule
 
 MAX_OBJECTS = 30_000  # of one page that are looked at; a drawing with more is no table
@@ -54,9 +54,12 @@ def read_shapes(page: pdfium.PdfPage, frame: Frame) -> Shapes:
     pictures: list[Picture] = []
     for kind, item, matrix in _objects(page.raw, count):
         if kind == raw.FPDF_PAGEOBJ_PATH:
-            rules += _rules(item, matrix, frame, count)
+            found = _rules(item, matrix, frame, count)
+            rules += [rule for rule in found if -FAR < rule.x0 + rule.top + rule.x1 + rule.bottom < FAR]
         elif kind == raw.FPDF_PAGEOBJ_IMAGE:
-            pictures.append(_picture(item, matrix, frame))
+            picture = _picture(item, matrix, frame)
+            if -FAR < picture.x0 + picture.top + picture.x1 + picture.bottom < FAR:
+                pictures.append(picture)
         elif kind == raw.FPDF_PAGEOBJ_TEXT:
             count.texts += 1
     complete = count.objects < MAX_OBJECTS and count.segments < MAX_SEGMENTS

@@ -20,6 +20,8 @@ from tasks.extraction.pdf_text import clean
 
 SPACE = 0.28  # of the type size: a wider gap parts two words even where the file has no space
 MIN_SPACED = 6  # single letters in a row that are letter-spaced words rather than a list of letters
+FAR = 1e6  # points
+TWIN_CELL = 4.0  # points; equal words are compared with those in the cells around them
 TINY = 2.0  # points; smaller type can't be read by people
 NEAR_WHITE = 0xF0  # of each colour channel
 INVISIBLE_MODES = (raw.FPDF_TEXTRENDERMODE_INVISIBLE, raw.FPDF_TEXTRENDERMODE_CLIP)
@@ -169,6 +171,8 @@ def _building(text_page: Any) -> Iterator[_Building]:
         if not box_of(text_page, index, reference):
             continue
         box = (rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+        if not -FAR < box[0] + box[1] + box[2] + box[3] < FAR:
+            continue  # damaged numbers: nowhere near any page
         address = _text_object_address(pointer, index)
         style = styles.get(address)
         if style is None:
@@ -334,15 +338,16 @@ def _parted_run(run: list[PdfWord]) -> list[PdfWord]:
 
 def _once(words: list[PdfWord]) -> list[PdfWord]:
     """The words without those that stand a second time in the same place; none that are empty."""
-    seen: dict[str, list[PdfWord]] = {}
+    seen: dict[tuple[str, int, int], PdfWord] = {}
     kept = []
     for word in words:
         if not word.text:
             continue
-        twins = seen.setdefault(word.text, [])
+        column, row = int(word.x0 // TWIN_CELL), int(word.top // TWIN_CELL)
+        around = (seen.get((word.text, column + c, row + r)) for c in (-1, 0, 1) for r in (-1, 0, 1))
         near = 0.25 * max(word.bottom - word.top, 0.5)
-        if any(abs(t.x0 - word.x0) < near and abs(t.top - word.top) < near for t in twins):
+        if any(t and abs(t.x0 - word.x0) < near and abs(t.top - word.top) < near for t in around):
             continue
-        twins.append(word)
+        seen[word.text, column, row] = word
         kept.append(word)
     return kept

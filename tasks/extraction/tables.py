@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 from tasks.extraction.layout import WordBox, lines_of
 
 SNAP = 3.0  # points; lines this near are one
-MAX_RULES = 4_000
-MAX_GRID = 20_000  # cells; a finer grid is a drawing
+MAX_RULES = 3_000
+MAX_GRID = 10_000  # cells; a finer grid is a drawing
 
 W = TypeVar("W", bound=WordBox)
 
@@ -200,6 +200,8 @@ def _merged(grid: _Grid) -> dict[tuple[int, int], tuple[int, int]]:
     """For each place of the grid the first place of the cell that it belongs to."""
     rows, columns = len(grid.ys) - 1, len(grid.xs) - 1
     owner = {(r, c): (r, c) for r in range(rows) for c in range(columns)}
+    upright = [[(v.top, v.bottom) for v in grid.vertical if abs(v.x0 - x) <= SNAP] for x in grid.xs]
+    level = [[(h.x0, h.x1) for h in grid.horizontal if abs(h.top - y) <= SNAP] for y in grid.ys]
 
     def root(place: tuple[int, int]) -> tuple[int, int]:
         while owner[place] != place:
@@ -208,13 +210,9 @@ def _merged(grid: _Grid) -> dict[tuple[int, int], tuple[int, int]]:
 
     for r in range(rows):
         for c in range(columns):
-            if c + 1 < columns and not _crossed(
-                grid.vertical, grid.xs[c + 1], grid.ys[r], grid.ys[r + 1], False
-            ):
+            if c + 1 < columns and not _crossed(upright[c + 1], grid.ys[r], grid.ys[r + 1]):
                 _unite(owner, root((r, c)), root((r, c + 1)))
-            if r + 1 < rows and not _crossed(
-                grid.horizontal, grid.ys[r + 1], grid.xs[c], grid.xs[c + 1], True
-            ):
+            if r + 1 < rows and not _crossed(level[r + 1], grid.xs[c], grid.xs[c + 1]):
                 _unite(owner, root((r, c)), root((r + 1, c)))
     return {place: root(place) for place in owner}
 
@@ -223,11 +221,7 @@ def _unite(owner: dict[tuple[int, int], tuple[int, int]], a: tuple[int, int], b:
     owner[max(a, b)] = min(a, b)
 
 
-def _crossed(rules: Sequence[Rule], position: float, start: float, end: float, horizontal: bool) -> bool:
-    """Whether a line on `position` covers most of the way from `start` to `end`."""
+def _crossed(spans: Sequence[tuple[float, float]], start: float, end: float) -> bool:
+    """Whether a line on the track between two cells covers the middle of the way from `start` to `end`."""
     middle = (start + end) / 2
-    for rule in rules:
-        track, low, high = (rule.top, rule.x0, rule.x1) if horizontal else (rule.x0, rule.top, rule.bottom)
-        if abs(track - position) <= SNAP and low - SNAP <= middle <= high + SNAP:
-            return True
-    return False
+    return any(low - SNAP <= middle <= high + SNAP for low, high in spans)

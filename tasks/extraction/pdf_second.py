@@ -5,18 +5,13 @@ It costs some 50 ms a page against 10 for all of ours, so it is not asked for ea
 
 import io
 import logging
-import struct
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
 import pdfplumber
-from pdfminer.pdfexceptions import PDFException
-from pdfminer.psexceptions import PSException
 from pdfplumber.page import Page
 from pdfplumber.pdf import PDF
-from pdfplumber.utils.exceptions import PdfminerException
 
 from schemas.records import DocumentWarning
 from tasks.extraction.pdf_text import clean
@@ -25,23 +20,6 @@ from tasks.extraction.pdf_words import PdfWord
 MAX_OBJECTS = 5_000  # drawn on the page; more of them cost pdfplumber seconds
 DIFFERENT = 1.4  # ratio of the numbers of characters from which on the two disagree
 MANY = 50  # characters by which they must differ as well
-
-# Damage of every kind comes out of pdfminer as one of these.
-_FAILURES = (
-    PDFException,
-    PSException,
-    PdfminerException,
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    AssertionError,
-    NotImplementedError,
-    RecursionError,
-    struct.error,
-    zlib.error,
-)
 
 logging.getLogger("pdfminer").setLevel(logging.ERROR)  # what it would warn of is judged here
 
@@ -128,7 +106,9 @@ class SecondReader:
                     self._compare_pages(len(self._pdf.pages))
             page = self._pdf.pages[number - 1]
             len(page.chars)  # parses the page, and fails here if it does
-        except _FAILURES as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - pdfminer lets damage out as whatever it caused, in any class
             self._failed = True
             self._pdf = None  # its close() would build the broken pages again; it holds no file
             self.warnings.append(

@@ -126,23 +126,28 @@ def _with_key(names: Sequence[str]) -> list[str]:
 
 def _live_documents(connection: sa.Connection, version: int, space_id: int) -> Iterator[LiveDocument]:
     revisions, documents = ledger.revisions, ledger.documents
+    stored = [name for name in LiveDocument.__slots__ if name != "stale_reason"]
     query = (
-        sa.select(revisions, documents.c.state, documents.c.reason, documents.c.sha256.label("now_sha256"))
+        sa.select(
+            *(revisions.c[name] for name in stored),
+            documents.c.state,
+            documents.c.reason,
+            documents.c.sha256 == revisions.c.source_sha256,
+        )
         .join(documents, documents.c.document_id == revisions.c.document_id)
         .where(ledger.live_at(revisions, version), revisions.c.space_id == space_id)
         .order_by(revisions.c.path, revisions.c.document_id)
     )
-    for row in connection.execute(query).mappings():
-        values = {name: row[name] for name in LiveDocument.__slots__ if name != "stale_reason"}
-        yield LiveDocument(**{**values, "warnings": tuple(row["warnings"])}, stale_reason=_stale_reason(row))
+    for *values, state, reason, same_file in connection.execute(query):
+        row = dict(zip(stored, values, strict=True))
+        row["warnings"] = tuple(row["warnings"])
+        yield LiveDocument(**row, stale_reason=_stale_reason(state, reason, same_file))
 
 
-def _stale_reason(row: sa.RowMapping) -> str:
-    if row["now_sha256"] == row["source_sha256"]:
-        return f"the last attempt failed: {row['reason']}" if row["state"] == "failed" else ""
-    if row["state"] == "failed":
-        return f"the newer version failed: {row['reason']}"
-    return "the file has changed since"
+def _stale_reason(state: str, reason: str | None, same_file: bool) -> str:
+    if state == "failed":
+        return f"the last attempt failed: {reason}" if same_file else f"the newer version failed: {reason}"
+    return "" if same_file else "the file has changed since"
 
 
 def _live_segments(connection: sa.Connection, version: int, space_id: int) -> Iterator[Segment]:

@@ -1,11 +1,16 @@
 """Small indexes of real folders, without parsers and models: a paragraph is a chunk, a vector is random."""
 
 import hashlib
+import os
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from schemas.errors import Failure
 from schemas.records import Block, Chunk, Counts, Extraction, Job, Page, Policy, Prepared, Space
@@ -113,3 +118,23 @@ def states(index: Path) -> dict[str, tuple[str, str | None]]:
     """State and reason of each document, by path."""
     with Index.open(index) as opened:
         return {one.path: (one.state, one.reason) for one in document_reports(opened, POLICY.recipe)}
+
+
+AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+
+
+def run_apart(code: str, *arguments: Path, prefix: tuple[str, ...] = ()) -> str:
+    """What another process that runs `code` says, on either stream."""
+    root = str(Path(__file__).parents[2])
+    whole = f"import sys; sys.path[:0] = {[root, *sys.path]!r}\n{code}"
+    command = [*prefix, sys.executable, "-c", whole, *map(str, arguments)]
+    done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+def require_nobody() -> None:
+    """Skips a test that needs a user without rights, where none can run this Python on this checkout."""
+    if os.getuid() != 0 or not shutil.which("setpriv"):
+        pytest.skip("needs root, to become nobody")
+    if run_apart("import tasks.discover; print('runs')", prefix=AS_NOBODY) != "runs\n":
+        pytest.skip("nobody can't run this Python on this checkout")

@@ -1,7 +1,6 @@
 """The ledger and its folder: damaged, of another version, read-only, full, or made by many at once."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from storage import ledger
 from storage.index import LEDGER_FILE, Index
 from storage.segments import FOLDER
 from storage.verify import verify
-from tests.storage.building import SPACE, fill, found, reindex
+from tests.storage.building import AS_NOBODY, SPACE, fill, found, reindex, require_nobody, run_apart
 
 ROOT = Path(__file__).parents[2]
 REINDEX = """
@@ -30,19 +29,6 @@ try:
 except PinciteError as error:
     print(type(error).__name__, error)
 """
-
-
-def run_apart(*arguments: Path, before: str = "", prefix: tuple[str, ...] = ()) -> str:
-    """What another process says of a reindex."""
-    code = f"import sys; sys.path[:0] = {[str(ROOT), *sys.path]!r}\n{before}\n{REINDEX}"
-    done = subprocess.run(
-        [*prefix, sys.executable, "-c", code, *map(str, arguments)],
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -208,7 +194,7 @@ def test_a_limit_on_file_size_ends_the_run_and_keeps_the_index(
     reindex(index, source)
     fill(source, {f"{n}.txt": "\n\n".join(os.urandom(100).hex() for _ in range(100)) for n in range(9)})
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit_bytes},) * 2)"
-    said = run_apart(index, source, before=limited)
+    said = run_apart(f"{limited}\n{REINDEX}", index, source)
     assert said.startswith("UsageError "), said
     assert "see that its folder may be written and that the disk has room" in said
     with Index.open(index) as opened:
@@ -219,17 +205,16 @@ def test_a_limit_on_file_size_ends_the_run_and_keeps_the_index(
         assert all(check.ok for check in verify(opened))
 
 
-@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs root, to become nobody")
 def test_a_read_only_index_folder_is_a_clear_error(tmp_path: Path, source: Path) -> None:
+    require_nobody()
     for parent in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
         parent.chmod(0o755)
     index = tmp_path / "index"
     fill(source, {"a.txt": "words"})
     reindex(index, source)
-    as_nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-    said = run_apart(index, source, prefix=as_nobody)
+    said = run_apart(REINDEX, index, source, prefix=AS_NOBODY)
     assert said.startswith("UsageError the ledger can't be read or written: "), said
-    said = run_apart(tmp_path / "new", source, prefix=as_nobody)
+    said = run_apart(REINDEX, tmp_path / "new", source, prefix=AS_NOBODY)
     assert said.startswith(f"UsageError can't write {tmp_path}/new: Permission denied."), said
     assert found(index) == {"a.txt": ["words"]}
 

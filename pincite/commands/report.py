@@ -7,6 +7,7 @@ import typer
 
 from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, one_line, print_json, print_table, say
 from pincite.settings import load_settings
+from schemas.records import Space
 from schemas.settings import recipe
 from storage.index import Index
 from storage.report import DocumentReport, document_reports, index_report
@@ -51,8 +52,10 @@ def documents(
     """A row per document: state, reason, attempts, pages, chunks, OCR confidence, warnings."""
     with Index.open(index) as opened:
         reports = document_reports(opened, recipe(load_settings()), state)
+        with opened.snapshot() as snapshot:
+            space = snapshot.space
     if json:
-        print_json([_as_json(report) for report in reports])
+        print_json([_as_json(report, space) for report in reports])
         return
     columns = [
         "document",
@@ -69,8 +72,9 @@ def documents(
     print_table(columns, [_as_row(report) for report in reports])
 
 
-def _as_json(report: DocumentReport) -> dict[str, object]:
+def _as_json(report: DocumentReport, space: Space) -> dict[str, object]:
     live = asdict(report.live) if report.live else {}
+    stamps = {name: live.get(name) for name in ("media_type", "extractor", "extractor_version", "recipe")}
     return {
         "document": report.path,
         "source": report.source,
@@ -88,9 +92,7 @@ def _as_json(report: DocumentReport) -> dict[str, object]:
         "tables": live.get("tables", 0),
         "ocr_pages": live.get("ocr_pages", 0),
         "ocr_confidence": live.get("ocr_confidence"),
-        "stamps": {
-            name: live.get(name) for name in ("media_type", "extractor", "extractor_version", "recipe")
-        },
+        "stamps": stamps | asdict(space) if report.live else None,
         "warnings": live.get("warnings", ()),
     }
 

@@ -46,6 +46,12 @@ def test_status_and_documents_name_every_failure(pincite: Pincite, samples: Path
     rows = loads(pincite("documents", "--index", samples, "--state", "failed", "--json").stdout)
     assert {row["document"]: row["kind"] for row in rows} == BROKEN
     assert all(row["reason"] and row["stage"] == "extract" for row in rows)
+    (scan,) = (
+        row
+        for row in loads(pincite("documents", "--index", samples, "--json").stdout)
+        if "rotated" in row["document"]
+    )
+    assert {"model", "fingerprint", "dimension", "pipeline", "chunker", "extractor"} <= scan["stamps"].keys()
     table = pincite("documents", "--index", samples).stdout.splitlines()
     assert len(table) == 15
 

@@ -6,16 +6,20 @@ path → limits → format (suffix, content) → extractor → checks → Extrac
 import importlib
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from schemas.errors import Encrypted, InvariantBroken, LimitExceeded, SourceChanged, Unreadable, Unsupported
 from schemas.records import Block, DocumentWarning, Extraction, Page, Place, Word
 from schemas.settings import Settings
 from tasks.extraction.interface import Extractor, Progress
 from tasks.extraction.sniffing import HEAD_BYTES, Sniffed, looks_binary, sniff
+
+if TYPE_CHECKING:  # a worker loads only the parsers that it needs
+    from tasks.extraction.sketch import Sketch
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ FORMATS: dict[str, Format] = {
     ),
 }
 
+WITH_PAGES = ("pdf", "image")  # formats whose extractors take a sketch
+
 _BY_SUFFIX = {suffix: key for key, format_ in FORMATS.items() for suffix in format_.suffixes}
 _SUFFIX = re.compile(r"\.(?=.*[a-z])[a-z0-9_+-]{1,12}")
 """What counts as a suffix: "report.2024" and "Dr. Okonkwo" have none."""
@@ -82,8 +88,10 @@ def supported(path: Path) -> bool:
     return True
 
 
-def extract(path: Path, settings: Settings, progress: Progress) -> Extraction:
+def extract(path: Path, settings: Settings, progress: Progress, sketch: "Sketch | None" = None) -> Extraction:
     """What the extractor of this file's format reads from it, checked.
+
+    `sketch` takes what the product's own extractors of formats with pages see of them.
 
     Raises `Unsupported` for a format that no extractor reads, `Unreadable` for an empty file or one without
     a letter or digit in it, `LimitExceeded`, `SourceChanged` for a file that is gone, `InvariantBroken` when
@@ -93,7 +101,10 @@ def extract(path: Path, settings: Settings, progress: Progress) -> Extraction:
     own = settings.extractors.get(path.suffix.lower())
     key, warnings = ("", ()) if own else _choose(path)
     address = own or f"tasks.extraction.{FORMATS[key].extractor}"
-    extraction = _load(address)(path, settings, progress)
+    extractor = _load(address)
+    if sketch is not None and key in WITH_PAGES:
+        extractor = partial(cast(Callable[..., Extraction], extractor), sketch=sketch)
+    extraction = extractor(path, settings, progress)
     check_extraction(extraction)
     return replace(extraction, warnings=(*warnings, *extraction.warnings)) if warnings else extraction
 

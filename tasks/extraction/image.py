@@ -23,9 +23,10 @@ from tasks.extraction.interface import Progress
 from tasks.extraction.ocr import OcrPage, read_page
 from tasks.extraction.pdf_assembly import Assembly
 from tasks.extraction.pdf_page import PageContent
-from tasks.extraction.pdf_pieces import pieces_of
+from tasks.extraction.pdf_pieces import pieces_of, turned
 from tasks.extraction.pdf_structure import find_headings, without_running_lines
 from tasks.extraction.pdf_text import clean, hyphenated
+from tasks.extraction.sketch import Sketch
 
 EXTRACTOR = "image"
 EXTRACTOR_VERSION = "1"
@@ -49,8 +50,12 @@ BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
 DAMAGE = (OSError, SyntaxError, ValueError, EOFError, struct.error, KeyError, IndexError, TypeError)
 
 
-def extract_image(path: Path, settings: Settings, progress: Progress) -> Extraction:
+def extract_image(
+    path: Path, settings: Settings, progress: Progress, sketch: Sketch | None = None
+) -> Extraction:
     """The text of a picture, with words and confidences; each frame is a page of its own.
+
+    `sketch` takes what is seen of the pages.
 
     Raises `LimitExceeded` (pixels, before anything is decoded; frames), `Unreadable` (damaged, no text),
     `OcrUnavailable`, `SourceChanged`.
@@ -58,8 +63,10 @@ def extract_image(path: Path, settings: Settings, progress: Progress) -> Extract
     told: list[DocumentWarning] = []
     with _opened(path, settings, told) as image:
         media_type = MEDIA_TYPES[str(image.format)]
-        pages = list(_pages(image, settings, progress, told))
+        pages = list(_pages(image, settings, progress, told, sketch))
     kept, running = without_running_lines(pages)
+    if sketch is not None:
+        sketch.leave_out(pages, kept)
     if running:
         shown = ", ".join(map(repr, running[:5]))
         told.append(
@@ -69,6 +76,8 @@ def extract_image(path: Path, settings: Settings, progress: Progress) -> Extract
     assembly = Assembly()
     for index, page in enumerate(kept):
         assembly.add_page(page, index, headings)
+    if sketch is not None:
+        sketch.settle(assembly.sources)
     told += assembly.warnings
     text = assembly.text
     if not any(character.isalnum() for character in text):
@@ -138,7 +147,11 @@ def _check_pixels(image: Image.Image, settings: Settings, page: int) -> None:
 
 
 def _pages(
-    image: Image.Image, settings: Settings, progress: Progress, told: list[DocumentWarning]
+    image: Image.Image,
+    settings: Settings,
+    progress: Progress,
+    told: list[DocumentWarning],
+    sketch: Sketch | None,
 ) -> Iterator[PageContent]:
     """The pages in order. A frame that is damaged is a page without text and a warning."""
     frames = _frame_count(image, settings)
@@ -161,7 +174,10 @@ def _pages(
             yield PageContent(number, width, height, ())
             continue
         frame = _not_too_fine(frame, dpi)
-        yield _content(read_page(frame, settings), number, frame.size, (width, height))
+        content = _content(read_page(frame, settings), number, frame.size, (width, height))
+        if sketch is not None and sketch.wants(number):
+            sketch.see(content, frame)
+        yield replace(content, ocr_words=())
     if repeated:
         told.append(
             DocumentWarning(
@@ -240,16 +256,19 @@ def _content(page: OcrPage, number: int, shown: tuple[int, int], points: tuple[f
         for word in page.words
     ]
     upright = points[::-1] if sideways else points
+    turn = -(page.rotation + page.skew)
     return PageContent(
         number=number,
         width=points[0],
         height=points[1],
-        pieces=tuple(pieces_of(words, (), upright)),
+        pieces=tuple(turned(pieces_of(words, (), upright), turn)),
         ocr=True,
         confidence=page.confidence,
         kept=hyphenated(words),
         warnings=tuple(replace(warning, page=number) for warning in page.warnings),
         frame_height=upright[1],
+        ocr_words=tuple(words),
+        ocr_turn=turn,
     )
 
 

@@ -4,6 +4,7 @@ open (limits, password, repair) → each page: words, tables, order → running 
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pypdfium2 as pdfium
@@ -14,11 +15,13 @@ from schemas.settings import Settings
 from tasks.extraction.interface import Progress
 from tasks.extraction.pdf_assembly import Assembly
 from tasks.extraction.pdf_flow import sealed, with_whole_words
+from tasks.extraction.pdf_image import page_image
 from tasks.extraction.pdf_notes import attachment_warnings, metadata_title, outline
 from tasks.extraction.pdf_open import open_pdf
 from tasks.extraction.pdf_page import PageContent, read
 from tasks.extraction.pdf_second import SecondReader
 from tasks.extraction.pdf_structure import find_headings, parted_at_outline, without_running_lines
+from tasks.extraction.sketch import Sketch
 
 MEDIA_TYPE = "application/pdf"
 EXTRACTOR = "pdf"
@@ -27,8 +30,13 @@ SHOWN_RUNNING = 5  # texts of running lines that the warning quotes
 SHOWN_PAGES = 20  # warnings of one kind that are kept with their page; the rest is counted
 
 
-def extract_pdf(path: Path, settings: Settings, progress: Progress) -> Extraction:
-    """The document. Raises LimitExceeded, Encrypted, Unreadable (damaged, garbled, no text), OcrUnavailable."""
+def extract_pdf(
+    path: Path, settings: Settings, progress: Progress, sketch: Sketch | None = None
+) -> Extraction:
+    """The document; `sketch` takes what is seen of its pages.
+
+    Raises LimitExceeded, Encrypted, Unreadable (damaged, garbled, no text), OcrUnavailable.
+    """
     opened = open_pdf(path, settings.limits)
     pdf = opened.pdf
     try:
@@ -40,17 +48,22 @@ def extract_pdf(path: Path, settings: Settings, progress: Progress) -> Extractio
             named = {entry.page for entry in entries}
             pages = [
                 page if page.number in named else sealed(page)
-                for page in _pages(pdf, settings, progress, second)
+                for page in _pages(pdf, settings, progress, second, sketch)
             ]
             warnings += second.warnings
     finally:
         pdf.close()
-    pages, running = without_running_lines(pages)
-    pages = parted_at_outline(list(with_whole_words(pages)), entries)
+    kept, running = without_running_lines(pages)
+    if sketch is not None:
+        sketch.leave_out(pages, kept)
+    del pages
+    pages = parted_at_outline(list(with_whole_words(kept)), entries)
     headings = find_headings(pages, entries)
     assembly = Assembly()
     for index, page in enumerate(pages):
         assembly.add_page(page, index, headings)
+    if sketch is not None:
+        sketch.settle(assembly.sources)
     text = assembly.text
     warnings += _condensed(assembly.warnings) + _told(running)
     if not any(character.isalnum() for character in text):
@@ -70,7 +83,11 @@ def extract_pdf(path: Path, settings: Settings, progress: Progress) -> Extractio
 
 
 def _pages(
-    pdf: pdfium.PdfDocument, settings: Settings, progress: Progress, second: SecondReader
+    pdf: pdfium.PdfDocument,
+    settings: Settings,
+    progress: Progress,
+    second: SecondReader,
+    sketch: Sketch | None,
 ) -> Iterator[PageContent]:
     """The contents of all pages, one page open at a time."""
     for index in range(len(pdf)):
@@ -80,12 +97,14 @@ def _pages(
             page = pdf[index]
             try:
                 content = read(page, number, settings, second)
+                if sketch is not None and sketch.wants(number):
+                    sketch.see(content, *page_image(page, content, settings))
             finally:
                 page.close()
         except pdfium.PdfiumError as error:
             warning = DocumentWarning("page-unreadable", f"the page can't be opened ({error})", number)
             content = PageContent(number, 0.0, 0.0, (), warnings=(warning,))
-        yield content
+        yield replace(content, ocr_words=()) if content.ocr_words else content
 
 
 def _condensed(warnings: Sequence[DocumentWarning]) -> list[DocumentWarning]:

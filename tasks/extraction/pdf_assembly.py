@@ -41,6 +41,7 @@ class Assembly:
     words: list[Word] = field(default_factory=list)
     warnings: list[DocumentWarning] = field(default_factory=list)
     table: _OpenTable | None = None
+    sources: list[tuple[int, Piece]] = field(default_factory=list)  # (page, piece) of each block
 
     def add_page(self, page: PageContent, index: int, headings: Headings) -> None:
         """Appends a page; an empty one gets its record and no text."""
@@ -50,6 +51,7 @@ class Assembly:
                 self._add_table(piece, page.number)
             else:
                 self._add_text(piece, level, page.kept)
+            self.sources += [(page.number, piece)] * (len(self.blocks) - len(self.sources))
         start, end = self.length, self.length
         if len(self.blocks) > first:
             start = self.blocks[first].start

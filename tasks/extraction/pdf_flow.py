@@ -42,7 +42,15 @@ def _sealed(piece: Piece, kept: frozenset[str], top: float, bottom: float) -> Pi
 def _one(lines: Sequence[Line], kept: frozenset[str]) -> list[Line]:
     if not lines:
         return []
-    return [replace(lines[0], text=join([line.text for line in lines], kept), bottom=lines[-1].bottom)]
+    return [
+        replace(
+            lines[0],
+            text=join([line.text for line in lines], kept),
+            bottom=lines[-1].bottom,
+            x0=min(line.x0 for line in lines),
+            x1=max(line.x1 for line in lines),
+        )
+    ]
 
 
 def with_whole_words(pages: Iterable[PageContent]) -> Iterator[PageContent]:

@@ -36,6 +36,7 @@ class Scanned:
     turned: bool  # whether the page had to be turned or levelled, so that boxes differ from the text layer's
     confidence: float | None
     warnings: tuple[DocumentWarning, ...]
+    turn: float = 0.0  # degrees clockwise from the words' upright page to the page that was read
 
 
 def render(page: pdfium.PdfPage, frame: Frame, scale: float) -> Image.Image:
@@ -135,7 +136,8 @@ def scan(
     width, height = image.width / scale, image.height / scale
     size = (height, width) if result.rotation % 180 == 90 else (width, height)
     turned = bool(result.rotation) or abs(result.skew) >= 0.2
-    return Scanned(words, *size, turned, result.confidence, tuple(warnings))
+    turn = -(result.rotation + result.skew)
+    return Scanned(words, *size, turned, result.confidence, tuple(warnings), turn)
 
 
 def _scale(frame: Frame, number: int, settings: Settings) -> float:

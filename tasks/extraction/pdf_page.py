@@ -27,7 +27,7 @@ from tasks.extraction.pdf_ocr import (
     scan_picture,
     within,
 )
-from tasks.extraction.pdf_pieces import Piece, note_piece, pieces_of
+from tasks.extraction.pdf_pieces import Piece, note_piece, pieces_of, turned
 from tasks.extraction.pdf_second import MAX_OBJECTS, SecondReader, disagreement
 from tasks.extraction.pdf_shapes import Picture, Shapes, read_shapes
 from tasks.extraction.pdf_text import hyphenated
@@ -50,6 +50,8 @@ class PageContent:
     kept: frozenset[str] = frozenset()  # words that are written with a hyphen
     warnings: tuple[DocumentWarning, ...] = ()
     frame_height: float = 0.0  # of the page as its text stands upright
+    ocr_words: tuple[WordBox, ...] = ()  # on the upright page; for a sketch, not kept
+    ocr_turn: float = 0.0  # degrees clockwise from there to the page as shown
 
 
 @dataclass(slots=True)
@@ -82,14 +84,17 @@ def read(page: pdfium.PdfPage, number: int, settings: Settings, second: SecondRe
     words: list[WordBox] = list(groups[0].words)
     rules: Sequence[Rule] = sheet.shapes.rules
     size = (frame.width, frame.height)
+    turn = float(page.get_rotation() - frame.rotation)
     if scanned is not None and not words:
         size = (scanned.width, scanned.height)
+        turn += scanned.turn
         rules = () if scanned.turned else rules
     if scanned is not None:
         words += scanned.words
-    pieces = pieces_of(words, rules, size)
+    pieces = turned(pieces_of(words, rules, size), turn)
     for group in groups[1:]:
-        pieces += pieces_of(group.words, (), (group.frame.width, group.frame.height))
+        aside = pieces_of(group.words, (), (group.frame.width, group.frame.height))
+        pieces += turned(aside, float(page.get_rotation() - group.frame.rotation))
     pieces += [note_piece(text) for text in page_notes(page)]
     shown = frame.turned(page.get_rotation())
     return PageContent(
@@ -102,6 +107,8 @@ def read(page: pdfium.PdfPage, number: int, settings: Settings, second: SecondRe
         kept=hyphenated(words),
         warnings=tuple(sheet.warnings),
         frame_height=size[1],
+        ocr_words=scanned.words if scanned else (),
+        ocr_turn=turn,
     )
 
 

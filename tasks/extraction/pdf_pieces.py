@@ -4,7 +4,7 @@ ruled tables → gutters → unruled tables → paragraphs
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tasks.extraction.layout import (
@@ -32,6 +32,8 @@ class Line:
     bottom: float
     size: float
     bold: bool
+    x0: float = 0.0
+    x1: float = 0.0
 
     @property
     def ocr(self) -> bool:
@@ -48,10 +50,18 @@ class Piece:
     rows: tuple[tuple[Text, ...], ...] = ()
     x0: float = 0.0
     x1: float = 0.0
+    top: float = 0.0  # of a table; a paragraph stands where its lines stand
+    bottom: float = 0.0
+    turn: float = 0.0  # degrees clockwise from the upright page to the page as shown
 
 
 def note_piece(text: str) -> Piece:
     return Piece("note", (Line(Text(text), 0.0, 0.0, 0.0, False),))
+
+
+def turned(pieces: list[Piece], turn: float) -> list[Piece]:
+    """The pieces of a page that must be turned by `turn` degrees clockwise to lie as it is shown."""
+    return [replace(piece, turn=turn) for piece in pieces] if turn else pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +155,10 @@ def _line(words: Sequence[WordBox]) -> Line:
     heights = sorted(word.bottom - word.top for word in words)
     sizes = sorted(word.size for word in lettered) or heights
     bold = bool(lettered) and all(w.bold or not any(map(str.isalnum, w.text)) for w in lettered)
-    return Line(line_text(words), line_top(words), line_bottom(words), sizes[len(sizes) // 2], bold)
+    size = sizes[len(sizes) // 2]
+    return Line(
+        line_text(words), line_top(words), line_bottom(words), size, bold, line_x0(words), line_x1(words)
+    )
 
 
 def _table_piece(table: Table[WordBox]) -> Piece:
@@ -153,4 +166,4 @@ def _table_piece(table: Table[WordBox]) -> Piece:
         tuple(join([line_text(line) for line in cell]) if cell else Text() for cell in row)
         for row in table.rows
     )
-    return Piece("table", (), rows, table.x0, table.x1)
+    return Piece("table", (), rows, table.x0, table.x1, table.top, table.bottom)

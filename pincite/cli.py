@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from pincite.commands import chunk, index, report, search, sql, verify
+from pincite.commands import chunk, index, inspect, report, search, sql, verify
 from pincite.console import ExitCode, complain
 from schemas.errors import PinciteError
 
@@ -25,6 +25,7 @@ for command in (
     search.search,
     verify.verify,
     chunk.chunk,
+    inspect.inspect,
     sql.sql,
 ):
     app.command()(command)

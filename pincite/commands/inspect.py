@@ -1,0 +1,157 @@
+"""`pincite inspect`."""
+
+import os
+import re
+import tempfile
+import uuid
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from encoders.models import resolve_model
+from pincite.console import ExitCode, JsonOption, complain, one_line, print_json, say
+from pincite.settings import load_settings
+from schemas.errors import UsageError
+from schemas.settings import Settings
+from tasks.inspection import Inspection, InspectionOrder, Leaf, Summary, leaves_of, summary_of
+from tasks.inspection_page import page_of
+from tasks.supervise import StageFailed, Worker
+
+DEFAULT_PAGES = "1-30"
+_PAGES = re.compile(r"(?P<first>\d{1,9})(?P<range>-(?P<last>\d{1,9})?)?")
+
+
+def inspect(
+    file: Annotated[Path, typer.Argument(help="A document.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where the HTML page goes; else FILE.inspect.html in this folder.")
+    ] = None,
+    pages: Annotated[
+        str, typer.Option(help="Which pages are shown: 7, 1-20, or 40- to the end.")
+    ] = DEFAULT_PAGES,
+    json: JsonOption = False,
+) -> None:
+    """Show one document as the pipeline sees it, as an HTML page; nothing is indexed.
+
+    With --json the same as JSON, and a page only where --out says so.
+    """
+    first, last = _page_range(pages)
+    if not file.is_file():
+        raise UsageError(f"no such file: {file}")
+    target = out or (None if json else Path(f"{file.name}.inspect.html"))
+    _check_target(target, file)
+    inspection = _inspected(file, load_settings(), first, last)
+    if target is not None:
+        _write(target, page_of(inspection))
+    if json:
+        print_json(_as_json(inspection))
+    else:
+        _report(inspection, target)
+    if inspection.failure is not None:
+        raise typer.Exit(ExitCode.FELL_SHORT)
+
+
+def _page_range(pages: str) -> tuple[int, int]:
+    match = _PAGES.fullmatch(pages.strip())
+    if match is None:
+        raise UsageError(f"--pages {pages}: expected a page or a range such as 7, 1-20 or 40-")
+    first = int(match["first"])
+    last = int(match["last"] or 10**9) if match["range"] else first
+    if not 1 <= first <= last:
+        raise UsageError(f"--pages {pages}: pages are counted from 1, and the last is not before the first")
+    return first, last
+
+
+def _check_target(target: Path | None, file: Path) -> None:
+    if target is None:
+        return
+    if target.is_dir() or not target.parent.is_dir():
+        raise UsageError(
+            f"can't write {target}: {'a folder' if target.is_dir() else 'its folder does not exist'}"
+        )
+    if target.exists() and target.samefile(file):
+        raise UsageError(f"--out {target} is the document itself")
+
+
+def _inspected(file: Path, settings: Settings, first: int, last: int) -> Inspection:
+    """Read in a child process as an index run does, so that no file takes this one down."""
+    order = InspectionOrder(file.absolute(), settings, resolve_model(settings.model), first, last)
+    worker = Worker(settings.limits.memory_bytes, f"inspect-{uuid.uuid4().hex}")
+    try:
+        result: Inspection = worker.run("tasks.inspection:inspect", order, settings.limits.deadline_s)
+        return result
+    except StageFailed as error:
+        return Inspection(file.name, file.name, first, last, failure=error.failure)
+    finally:
+        worker.kill()
+
+
+def _write(target: Path, page: str) -> None:
+    """The page appears whole under its name, or not at all."""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", newline="\n", dir=target.parent, prefix=".inspect-", delete=False
+        ) as file:
+            file.write(page)
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, target)
+    except OSError as error:
+        raise UsageError(f"can't write {target}: {error.strerror}") from error
+
+
+def _report(inspection: Inspection, target: Path | None) -> None:
+    failure = inspection.failure
+    if failure is not None:
+        where = f", page {failure.page}" if failure.page else ""
+        complain(
+            f"{one_line(inspection.name)}: {failure.kind} in {failure.stage}{where}: {one_line(failure.reason)}"
+        )
+    summary = summary_of(inspection)
+    if summary is not None and inspection.extraction is not None:
+        say(one_line(summary.title))
+        say(_figures(summary))
+        for warning in inspection.extraction.warnings:
+            page = f" page {warning.page}:" if warning.page else ""
+            say(f"warning {warning.code}:{page} {one_line(warning.message)}")
+        rest = summary.pages - len(leaves_of(inspection)) if summary.pages else 0
+        if rest:
+            say(f"{rest} of {summary.pages} pages are not shown; --pages {inspection.last + 1}- shows others")
+    say(f"page {one_line(str(target))}")
+
+
+def _figures(summary: Summary) -> str:
+    told = (
+        [summary.extractor.split()[0], f"{summary.pages} pages"]
+        if summary.pages
+        else [summary.extractor.split()[0]]
+    )
+    told.append(f"{summary.characters} characters")
+    if summary.ocr_pages:
+        told.append(f"OCR {summary.ocr_share:.0%} at confidence {summary.ocr_confidence or 0:.0f}")
+    return ", ".join([*told, f"{summary.tables} tables", f"{summary.chunks} chunks"])
+
+
+def _as_json(inspection: Inspection) -> dict[str, Any]:
+    summary, extraction = summary_of(inspection), inspection.extraction
+    return {
+        "file": inspection.name,
+        "failure": asdict(inspection.failure) if inspection.failure else None,
+        "summary": asdict(summary) if summary else None,
+        "warnings": [asdict(warning) for warning in extraction.warnings] if extraction else [],
+        "text": extraction.text if extraction else None,
+        "blocks": [asdict(block) for block in extraction.blocks] if extraction else [],
+        "pages": [_page_as_json(leaf) for leaf in leaves_of(inspection) if leaf.page or leaf.sheet],
+        "chunks": [
+            {**asdict(one), "locator": locator}
+            for one, locator in zip(inspection.chunks, inspection.locators, strict=True)
+        ],
+    }
+
+
+def _page_as_json(leaf: Leaf) -> dict[str, Any]:
+    """A page with its areas as corners in points; the image is in the HTML page only."""
+    drawn = asdict(leaf.sheet) if leaf.sheet else {}
+    drawn.pop("image", None)
+    return drawn | (asdict(leaf.page) if leaf.page else {})

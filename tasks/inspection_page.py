@@ -351,7 +351,7 @@ def _run(run: Run, text: str) -> str:
 def _tag(inspection: Inspection, ordinal: int, run: Run) -> str:
     """The chunk's number, locators and length; it is no part of the text that a reader copies."""
     one = inspection.chunks[ordinal]
-    if one.start < run.start:
+    if inspection.extraction and inspection.extraction.text[one.start : run.start].strip():
         told = "continues"
     else:
         characters = char_fragment(one.start, one.end)

@@ -146,6 +146,9 @@ def _toolbar(inspection: Inspection, leaves: Sequence[Leaf]) -> Iterator[str]:
         present |= {"left-out"} if sheet.left_out else set()
         kinds = {_kind(inspection.extraction, area) for area in sheet.blocks}
         present |= {"tables" if kind == "table" else "blocks" for kind in kinds}
+    numbers = [leaf.page.number for leaf in leaves if leaf.page]
+    if not present and len(numbers) < 2:
+        return
     yield '<nav class="bar" aria-label="layers and pages"><div class="layers">'
     for layer, label, swatch in LAYERS:
         if layer in present:
@@ -154,11 +157,9 @@ def _toolbar(inspection: Inspection, leaves: Sequence[Leaf]) -> Iterator[str]:
                 f'<i class="swatch {swatch}"></i>{label}</label>'
             )
     yield "</div>"
-    numbers = [leaf.page.number for leaf in leaves if leaf.page]
     if len(numbers) > 1:
-        yield '<div class="pages">page '
-        yield " ".join(f'<a href="#p{number}">{number}</a>' for number in numbers)
-        yield "</div>"
+        links = " ".join(f'<a href="#p{number}">{number}</a>' for number in numbers)
+        yield f'<div class="pages">page {links}</div>'
     yield "</nav>"
 
 

@@ -145,7 +145,7 @@ def _figures(summary: Summary) -> str:
 def _as_json(inspection: Inspection) -> dict[str, Any]:
     summary, extraction = summary_of(inspection), inspection.extraction
     return {
-        "file": inspection.name,
+        "file": inspection.name.encode("utf-8", "backslashreplace").decode(),
         "failure": asdict(inspection.failure) if inspection.failure else None,
         "summary": asdict(summary) if summary else None,
         "warnings": [asdict(warning) for warning in extraction.warnings] if extraction else [],

@@ -49,6 +49,8 @@ def inspect(
     first, last = _page_range(pages)
     if not file.is_file():
         raise UsageError(f"no such file: {file}")
+    if not _is_utf8(file.name):  # as an index run has it: no title or citation could hold such a name
+        raise UsageError(f"{one_line(file.name)}: its name is not UTF-8: rename it")
     target = out or (None if json else Path(f"{file.name}.inspect.html"))
     _check_target(target, file)
     inspection = _inspected(file, load_settings(), first, last)
@@ -60,6 +62,14 @@ def inspect(
         _report(inspection, target)
     if inspection.failure is not None:
         raise typer.Exit(ExitCode.FELL_SHORT)
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _page_range(pages: str) -> tuple[int, int]:
@@ -145,7 +155,7 @@ def _figures(summary: Summary) -> str:
 def _as_json(inspection: Inspection) -> dict[str, Any]:
     summary, extraction = summary_of(inspection), inspection.extraction
     return {
-        "file": inspection.name.encode("utf-8", "backslashreplace").decode(),
+        "file": inspection.name,
         "failure": asdict(inspection.failure) if inspection.failure else None,
         "summary": asdict(summary) if summary else None,
         "warnings": [asdict(warning) for warning in extraction.warnings] if extraction else [],

@@ -1,6 +1,7 @@
 """`pincite inspect` as its users run it."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,13 @@ def test_wrong_use_is_told_and_nothing_is_written(
         inspect(Path(file), Path(out) if out else None, pages)
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     assert Path("a.txt").read_text() == "The document."
+
+
+def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
+    document = tmp_path / os.fsdecode(b"bad\xff.txt")
+    document.write_text("Some text.")
+    with pytest.raises(UsageError, match="its name is not UTF-8: rename it"):
+        inspect(document)
 
 
 def test_wrong_use_ends_with_2(pincite: Pincite, tmp_path: Path) -> None:

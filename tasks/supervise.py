@@ -14,7 +14,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import IO, Any
@@ -39,6 +39,10 @@ class StageFailed(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure)
         self.failure = failure
+
+
+class PoolClosed(Exception):
+    """The pool was closed while the job ran or waited: the job has no outcome."""
 
 
 class Worker:
@@ -161,6 +165,12 @@ class Worker:
         _kill_tagged(self._tag)
         self._release()
 
+    def interrupt(self) -> None:
+        """Ends the child from another thread than the one that talks to it, which then finds it dead."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            _kill_group(process.pid)
+
     def _release(self) -> None:
         self._process = None
         if self._output is not None:
@@ -226,18 +236,34 @@ class Pool:
         self._free: queue.LifoQueue[Worker] = queue.LifoQueue()
         for worker in self._workers:
             self._free.put(worker)
+        self._closed = False
 
     def run(self, stage: str, payload: object, deadline_s: float) -> Any:
-        """As `Worker.run`; the deadline counts from when a worker took the job."""
+        """As `Worker.run`; the deadline counts from when a worker took the job. Raises `PoolClosed` after `close`."""
         worker = self._free.get()
         try:
+            if self._closed:
+                raise PoolClosed
             return worker.run(stage, payload, deadline_s)
+        except StageFailed:
+            if self._closed:
+                raise PoolClosed from None  # it was ended by us, not by its document
+            raise
         finally:
             self._free.put(worker)
 
     def close(self) -> None:
-        for worker in self._workers:
+        """Ends all children. What other threads have running or waiting here raises `PoolClosed`."""
+        self._closed = True
+        idle: list[Worker] = []
+        while len(idle) < len(self._workers):
+            for worker in self._workers:
+                worker.interrupt()
+            with suppress(queue.Empty):
+                idle.append(self._free.get(timeout=_TICK_S))
+        for worker in idle:
             worker.kill()
+            self._free.put(worker)
 
 
 @contextmanager

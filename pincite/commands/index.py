@@ -16,6 +16,7 @@ from pincite.console import (
     ExitCode,
     IndexOption,
     JsonOption,
+    complain,
     errors,
     one_line,
     print_json,
@@ -85,7 +86,11 @@ def _run_flow(root: Path, index: Path, settings: Settings, chosen: tuple[str, ..
     with prefect_api(index.resolve() / "prefect"):
         from flows.reindex import reindex
 
-        reindex(str(root), str(index), settings, chosen)
+        try:
+            reindex(str(root), str(index), settings, chosen)
+        except KeyboardInterrupt:  # which ends any command with exit code 130
+            complain("interrupted: what was finished is stored, the next run takes up the rest")
+            raise
 
 
 @contextmanager

@@ -180,6 +180,32 @@ def test_a_killed_run_is_taken_over_and_loses_nothing(tmp_path: Path) -> None:
     assert_verified(index)
 
 
+def test_an_interrupted_run_ends_at_once_and_blames_no_document(tmp_path: Path) -> None:
+    docs, index = tmp_path / "docs", tmp_path / "index"
+    docs.mkdir()
+    for number in range(20):
+        (docs / f"{number:02}.fault").write_text("hang")
+    settings = {"PINCITE_EXTRACTORS": '{".fault": "tests.doubles.faults:extract_by_first_word"}'}
+    run = subprocess.Popen(
+        [sys.executable, "-m", "pincite", "index", str(docs), "--index", str(index)],
+        cwd=ROOT,
+        env=os.environ | settings,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until = time.monotonic() + 120
+    while _states(index).get("running", 0) < 16:
+        assert run.poll() is None and time.monotonic() < until
+        time.sleep(0.1)
+    run.send_signal(signal.SIGINT)
+    _, complaints = run.communicate(timeout=60)  # the hanging documents have 300 s
+    assert run.returncode == 130
+    assert "interrupted: what was finished is stored" in complaints and "Traceback" not in complaints
+    assert {report.state for report in reports(index).values()} == {"pending"}
+    _wait_for_none(family(index))
+
+
 def _states(index: Path) -> Mapping[str, int]:
     if not (index / "ledger.sqlite").exists():
         return {}

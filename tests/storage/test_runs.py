@@ -143,12 +143,14 @@ def test_a_run_that_ends_by_an_exception_frees_its_documents(index: Path, source
     fill(source, {"a.txt": "words"})
     with Index.create(index, SPACE) as opened:
         with pytest.raises(RuntimeError), begin_run(opened, "reindex", str(source)) as run:
-            lease(run, discover(run, POLICY).pending[0], POLICY, LEASE_S)
+            (pending,) = discover(run, POLICY).pending
+            lease(run, pending, POLICY, LEASE_S)
             raise RuntimeError("the disk \udcff is gone")
         with ledger.reading(opened.engine) as connection:
             (row,) = connection.execute(sa.select(ledger.runs)).all()
         assert (row.state, row.message) == ("broken", "RuntimeError: the disk \\udcff is gone")
         assert states(index) == {"a.txt": ("pending", None)}
+        assert lease(run, pending, POLICY, LEASE_S) is None, "a task that comes late takes nothing"
         assert all(check.ok for check in verify(opened))
 
 

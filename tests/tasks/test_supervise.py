@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tasks.supervise import Pool, StageFailed, Worker, end_leftovers, pool, tagged_processes
+from tasks.supervise import Pool, PoolClosed, StageFailed, Worker, end_leftovers, pool, tagged_processes
 
 MEMORY_BYTES = 300 << 20
 FAULT = "tests.doubles.faults:fault"
@@ -157,6 +157,20 @@ def test_a_fault_in_one_process_leaves_the_others_alone(family: str) -> None:
     with pool(2, MEMORY_BYTES, family) as workers, ThreadPoolExecutor(4) as threads:
         outcomes = list(threads.map(lambda n: outcome(workers, n), range(15)))
     assert outcomes == ["crashed" if n % 5 == 0 else str(2 * n) for n in range(15)]
+
+
+def test_closing_ends_what_runs_and_what_waits_and_blames_no_document(family: str) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(6) as threads:
+        with pool(2, MEMORY_BYTES, family) as workers:
+            running = [threads.submit(workers.run, FAULT, "hang", 30.0) for _ in range(6)]
+            _wait_until(lambda: len(left_over(family)) == 2)
+            began = time.monotonic()
+        ends = [one.exception() for one in running]
+    assert [type(end) for end in ends] == [PoolClosed] * 6
+    assert time.monotonic() - began < 10
+    assert not left_over(family)
 
 
 def _wait_until(condition: object, seconds: float = 20.0) -> None:

@@ -28,6 +28,8 @@ _ROOMS = Path(__file__).resolve().parent.parent
 _TICK_S = 0.1
 _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "ut of memory")
 _START_S = 120.0  # importing torch on a loaded machine
+_EXIT_S = 5.0  # for a child that hung up to be gone
+_LAST_WORDS_BYTES = 64 << 10
 
 Job = tuple[str, object]
 """A stage, by its name in `tasks.worker.STAGES` or as module:function, and what to give it."""
@@ -60,6 +62,7 @@ class Worker:
         self._connection: Connection | None = None
         self._lifeline = -1
         self._output: IO[bytes] | None = None
+        self._said_before = 0  # bytes of output when the job began
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def run(self, stage: str, payload: object, deadline_s: float) -> Any:
@@ -75,6 +78,8 @@ class Worker:
 
     def _converse(self, connection: Connection, job: Job, deadline_s: float) -> Any:
         watch = _Watch(job[0], time.monotonic() + deadline_s)
+        assert self._output is not None
+        self._said_before = os.fstat(self._output.fileno()).st_size
         try:
             connection.send((*job, deadline_s))
             while True:
@@ -112,16 +117,26 @@ class Worker:
         return f"needed more than {self._memory_bytes / 2**20:g} MiB"
 
     def _death(self, watch: "_Watch") -> Failure:
-        """Why the child ended by itself."""
-        assert self._process is not None and self._output is not None
-        code = self._process.wait()
-        self._output.seek(0)
-        said = self._output.read().decode("utf-8", "replace")
+        """Why the child ended by itself, or hung up."""
+        assert self._process is not None
+        try:
+            code = self._process.wait(_EXIT_S)
+        except subprocess.TimeoutExpired:  # it closed its end of the pipe, as what turns into a daemon does
+            self.kill()
+            return watch.failure("crashed", f"the process of the {watch.stage} stage hung up without a result")
+        said = self._last_words()
         self.kill()
         if any(sign in said for sign in _OUT_OF_MEMORY):
             return watch.failure("memory limit", self._memory_words())
         words = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         return watch.failure("crashed", f"the process of the {watch.stage} stage ended with {words}")
+
+    def _last_words(self) -> str:
+        """The end of what the child wrote during this job; earlier documents are no reason for this one's end."""
+        assert self._output is not None
+        output = self._output.fileno()  # its offset is the child's too: not to be moved
+        start = max(self._said_before, os.fstat(output).st_size - _LAST_WORDS_BYTES)
+        return os.pread(output, _LAST_WORDS_BYTES, start).decode("utf-8", "replace")
 
     def _start(self) -> Connection:
         if self._connection is not None and self._process is not None and self._process.poll() is None:

@@ -59,6 +59,7 @@ def test_a_result_comes_back_and_the_process_is_kept(worker: Worker) -> None:
         ("sys-exit", "SystemExit", "SystemExit: bye", 5),
         ("segfault", "crashed", "the process of the extract stage ended with SIGSEGV", 5),
         ("fork-and-exit", "crashed", "the process of the extract stage ended with exit code 0", 5),
+        ("hang-up", "crashed", "the process of the extract stage hung up without a result", 5),
         ("allocate", "memory limit", "needed more than 300 MiB", 5),
         ("allocate-at-once", "memory limit", "needed more than 300 MiB", 5),
     ],
@@ -78,6 +79,11 @@ def test_a_hang_ends_at_its_deadline_with_all_that_it_started(worker: Worker, fa
     assert failure_of(worker, name, 1.0) == ("extract", "deadline", "not done after 1 s", 5)
     assert time.monotonic() - began < 10
     assert not left_over(family)
+
+
+def test_what_an_earlier_document_said_is_no_reason_for_this_one(worker: Worker) -> None:
+    worker.run("tests.doubles.faults:complain_of_memory", None, 30)
+    assert failure_of(worker, "exit")[1] == "crashed"
 
 
 def test_memory_kept_by_one_document_is_not_counted_against_the_next(worker: Worker) -> None:

@@ -123,7 +123,9 @@ class Worker:
             code = self._process.wait(_EXIT_S)
         except subprocess.TimeoutExpired:  # it closed its end of the pipe, as what turns into a daemon does
             self.kill()
-            return watch.failure("crashed", f"the process of the {watch.stage} stage hung up without a result")
+            return watch.failure(
+                "crashed", f"the process of the {watch.stage} stage hung up without a result"
+            )
         said = self._last_words()
         self.kill()
         if any(sign in said for sign in _OUT_OF_MEMORY):

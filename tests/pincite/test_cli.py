@@ -136,6 +136,22 @@ def test_retry_tries_a_failed_document_that_was_mended(pincite: Pincite, tmp_pat
     assert wrong.returncode == 2 and "no failed document is named plain.txt" in wrong.stderr
 
 
+def test_retry_covers_every_source_and_says_what_it_did(pincite: Pincite, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    for source in ("one", "two"):
+        (tmp_path / source).mkdir()
+        (tmp_path / source / "log.unknown").write_text("The motor hums.\n")
+        failed = pincite("index", tmp_path / source, "--index", index)
+        assert failed.returncode == 1 and "Nothing to do" not in failed.stdout
+    (tmp_path / "pincite.toml").write_text(
+        '[extractors]\n".unknown" = "tasks.extraction.plain:extract_plain"\n', encoding="utf-8"
+    )
+    retried = pincite("retry", "--index", index, "--json", cwd=tmp_path)
+    assert (retried.returncode, loads(retried.stdout)["indexed"]) == (0, 2), retried.stderr
+    nothing = pincite("retry", "--index", index, "--json", cwd=tmp_path)
+    assert (nothing.returncode, loads(nothing.stdout)["discovered"]) == (0, 0)
+
+
 def test_chunk_prints_the_chunks_of_one_file(pincite: Pincite, tmp_path: Path) -> None:
     file = tmp_path / "Guide.md"
     file.write_text("# Guide\n\nlost before the first section\n\n## Start\n\nTurn the valve. Wait.\n")

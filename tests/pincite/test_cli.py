@@ -39,6 +39,17 @@ def test_the_same_run_again_does_no_work_and_says_so(pincite: Pincite, samples: 
     assert "Nothing to do" in again.stdout and "11 unchanged, 3 failed" in again.stdout
 
 
+def test_any_value_of_sql_is_json(pincite: Pincite, samples: Path) -> None:
+    statement = (
+        "SELECT sum(chunks) AS s, avg(1.5) AS a, DATE '2026-01-02' AS d, 'nan'::FLOAT AS n, [1.5] AS l"
+    )
+    result = pincite("sql", f"{statement} FROM documents", "--index", samples, "--json")
+    assert result.returncode == 0, result.stderr
+    (row,) = loads(result.stdout)
+    assert isinstance(row.pop("s"), int)
+    assert row == {"a": 1.5, "d": "2026-01-02", "n": None, "l": [1.5]}
+
+
 def test_status_and_documents_name_every_failure(pincite: Pincite, samples: Path) -> None:
     status = loads(pincite("status", "--index", samples, "--json").stdout)
     assert status["documents"] == {"indexed": 11, "failed": 3, "pending": 0, "running": 0, "stale": 0}
@@ -98,6 +109,13 @@ def test_words_of_any_script_find_their_document(
 ) -> None:
     hits = loads(pincite("search", words, "--mode", "bm25", "--index", samples, "--json").stdout)["hits"]
     assert any(hit["document"] == document and hit["locator"].startswith(locator) for hit in hits[:4])
+
+
+def test_a_passage_under_the_confidence_of_the_settings_is_flagged(pincite: Pincite, samples: Path) -> None:
+    command = ("search", "inspection findings", "--mode", "bm25", "-k", 3, "--index", samples)
+    flag = "read by OCR with low confidence"
+    assert flag not in pincite(*command).stdout
+    assert flag in pincite(*command, PINCITE_OCR__LOW_CONFIDENCE="100").stdout
 
 
 def test_nothing_under_the_threshold_is_a_refusal(pincite: Pincite, samples: Path) -> None:
@@ -182,6 +200,24 @@ def test_wrong_use_says_what_and_exits_with_2(
     result = pincite(*(argument.format(index=samples) for argument in arguments))
     assert result.returncode == 2, result.stdout
     assert words in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"limits = 5\n", "limits"),
+        (b"\xff", "can't be read"),
+        (b"workers = -1\n", "workers"),
+        (b"[limits]\ndeadline_s = 0\n", "limits.deadline_s"),
+        (b"[ocr]\ndpi = -200\n", "ocr.dpi"),
+    ],
+)
+def test_a_wrong_setting_is_named(
+    pincite: Pincite, samples: Path, tmp_path: Path, content: bytes, words: str
+) -> None:
+    (tmp_path / "pincite.toml").write_bytes(content)
+    result = pincite("status", "--index", samples, cwd=tmp_path)
+    assert result.returncode == 2 and words in result.stderr and "Traceback" not in result.stderr
 
 
 def test_a_typo_in_the_settings_file_is_named(pincite: Pincite, samples: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from typing import IO, Any
 
 import psutil
 
-from schemas.errors import Failure
+from schemas.errors import ChildFailed, Failure
 
 WORKER_VARIABLE = "PINCITE_WORKER"
 _ROOMS = Path(__file__).resolve().parent.parent
@@ -30,6 +30,7 @@ _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "ut of memory")
 _START_S = 120.0  # importing torch on a loaded machine
 _EXIT_S = 5.0  # for a child that hung up to be gone
 _LAST_WORDS_BYTES = 64 << 10
+_RUN_AGAIN = "Nothing that was stored is lost: mend that and run again"
 
 Job = tuple[str, object]
 """A stage, by its name in `tasks.worker.STAGES` or as module:function, and what to give it."""
@@ -66,7 +67,8 @@ class Worker:
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def run(self, stage: str, payload: object, deadline_s: float) -> Any:
-        """The result of the stage. Raises `StageFailed` with the reason when there is none.
+        """The result of the stage. Raises `StageFailed` with the reason when there is none, `ChildFailed` when
+        no child can be started.
 
         Any end of the child, by its own hand, a signal, the deadline or the memory limit, is a failure of
         this stage alone; its process group and all that it started are gone when this returns.
@@ -145,33 +147,50 @@ class Worker:
             return self._connection
         self.kill()
         ours, theirs = Pipe()
+        self._connection = ours
         lifeline_read, self._lifeline = os.pipe()
+        try:
+            with theirs:
+                self._process = self._spawn(theirs.fileno(), lifeline_read)
+        except OSError as error:
+            self._release()
+            raise ChildFailed(f"a child process can't be started: {error}. {_RUN_AGAIN}") from error
+        finally:
+            os.close(lifeline_read)
+        self._set_up(ours)
+        return ours
+
+    def _spawn(self, pipe: int, lifeline: int) -> subprocess.Popen[bytes]:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  closed in _release
         self._scratch = tempfile.TemporaryDirectory(prefix="pincite-")  # a killed child cleans up nothing
-        with theirs:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-P", "-m", "tasks.worker"),
-                    *(str(theirs.fileno()), str(lifeline_read), str(self._memory_bytes)),
-                ],
-                env=os.environ
-                | {
-                    WORKER_VARIABLE: self._tag,
-                    "TMPDIR": self._scratch.name,
-                    "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOMS), os.environ.get("PYTHONPATH")])),
-                    "TOKENIZERS_PARALLELISM": "false",
-                },
-                pass_fds=(theirs.fileno(), lifeline_read),
-                stdin=subprocess.DEVNULL,
-                stdout=self._output,
-                stderr=self._output,
-                start_new_session=True,
-            )
-        os.close(lifeline_read)
-        self._connection = ours
-        if self._first is not None:
-            self._converse(ours, self._first, _START_S)
-        return ours
+        variables = {
+            WORKER_VARIABLE: self._tag,
+            "TMPDIR": self._scratch.name,
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOMS), os.environ.get("PYTHONPATH")])),
+            "TOKENIZERS_PARALLELISM": "false",
+        }
+        numbers = map(str, (pipe, lifeline, self._memory_bytes))
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "tasks.worker", *numbers],
+            env=os.environ | variables,
+            pass_fds=(pipe, lifeline),
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=self._output,
+            start_new_session=True,
+        )
+
+    def _set_up(self, connection: Connection) -> None:
+        if self._first is None:
+            return
+        try:
+            self._converse(connection, self._first, _START_S)
+        except StageFailed as error:
+            self.kill()
+            failure = error.failure
+            raise ChildFailed(
+                f"the child process of the {failure.stage} stage can't be set up: {failure.reason}. {_RUN_AGAIN}"
+            ) from error
 
     def kill(self) -> None:
         """Ends the child, its process group, and whatever else it started, also outside of its group."""
@@ -254,6 +273,9 @@ class Pool:
         for worker in self._workers:
             self._free.put(worker)
         self._closed = False
+        self._broken: ChildFailed | None = (
+            None  # what could not be started once is not tried for each document
+        )
 
     def run(self, stage: str, payload: object, deadline_s: float) -> Any:
         """As `Worker.run`; the deadline counts from when a worker took the job. Raises `PoolClosed` after `close`."""
@@ -261,10 +283,14 @@ class Pool:
         try:
             if self._closed:
                 raise PoolClosed
+            if self._broken:
+                raise self._broken
             return worker.run(stage, payload, deadline_s)
-        except StageFailed:
+        except (StageFailed, ChildFailed) as error:
             if self._closed:
                 raise PoolClosed from None  # it was ended by us, not by its document
+            if isinstance(error, ChildFailed):
+                self._broken = error
             raise
         finally:
             self._free.put(worker)

@@ -180,6 +180,20 @@ def test_a_killed_run_is_taken_over_and_loses_nothing(tmp_path: Path) -> None:
     assert_verified(index)
 
 
+def test_an_embedder_that_can_not_be_loaded_ends_the_run_and_fails_no_document(
+    api: str, docs: Path, tmp_path: Path
+) -> None:
+    from encoders.models import resolve_model
+    from schemas.errors import ChildFailed
+
+    broken = tmp_path / "broken-model"
+    shutil.copytree(resolve_model("all-MiniLM-L6-v2").folder, broken)
+    (broken / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(ChildFailed, match=r"broken-model.*can't be loaded"):
+        reindex(docs, tmp_path / "index", replace(Settings(), model=str(broken)))
+    assert {report.state for report in reports(tmp_path / "index").values()} == {"pending"}
+
+
 def test_an_interrupted_run_ends_at_once_and_blames_no_document(tmp_path: Path) -> None:
     docs, index = tmp_path / "docs", tmp_path / "index"
     docs.mkdir()

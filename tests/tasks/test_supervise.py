@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from schemas.errors import ChildFailed
 from tasks.supervise import Pool, PoolClosed, StageFailed, Worker, end_leftovers, pool, tagged_processes
 
 MEMORY_BYTES = 300 << 20
@@ -97,13 +98,23 @@ def test_start_up_does_not_count_for_the_deadline(family: str) -> None:
         assert workers.run(DOUBLE, 2, 1.0) == 4
 
 
-def test_a_start_up_that_fails_is_a_failure(family: str) -> None:
-    with (
-        pool(1, MEMORY_BYTES, family, first=(FAULT, "exit")) as workers,
-        pytest.raises(StageFailed) as caught,
-    ):
-        workers.run(DOUBLE, 2, 10.0)
-    assert "exit code 7" in caught.value.failure.reason
+@pytest.mark.parametrize(("fault", "words"), [("exit", "exit code 7"), ("raise", "unexpected operator BT")])
+def test_a_start_up_that_fails_is_no_documents_fault(family: str, fault: str, words: str) -> None:
+    with pool(1, MEMORY_BYTES, family, first=(FAULT, fault)) as workers:
+        for _ in range(2):
+            with pytest.raises(ChildFailed, match=words):
+                workers.run(DOUBLE, 2, 10.0)
+        assert not left_over(family)
+
+
+def test_a_child_that_can_not_be_started_leaves_nothing_open(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(ChildFailed, match="No such file"):
+        worker.run(DOUBLE, 2, 10.0)
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_no_process_outlives_its_pool(family: str) -> None:

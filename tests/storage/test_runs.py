@@ -154,6 +154,18 @@ def test_a_run_that_ends_by_an_exception_frees_its_documents(index: Path, source
         assert all(check.ok for check in verify(opened))
 
 
+def test_a_run_over_another_source_frees_what_a_killed_run_held(
+    index: Path, source: Path, tmp_path: Path
+) -> None:
+    fill(source, {"a.txt": "first", "b.txt": "second", "c.txt": "third"})
+    holder = start(HOLDER, index, source)
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    holder.send_signal(signal.SIGKILL)
+    holder.communicate()
+    reindex(index, fill(tmp_path / "other", {"d.txt": "fourth"}))
+    assert {state for state, _ in states(index).values()} == {"pending", "indexed"}
+
+
 def test_the_lock_names_nobody_once_it_is_free(index: Path) -> None:
     index.mkdir()
     with exclusive(index), pytest.raises(IndexBusy, match=f"process {os.getpid()} on"), exclusive(index):

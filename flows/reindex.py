@@ -42,8 +42,8 @@ EMBEDDER_MEMORY_BYTES = 6 << 30
     validate_parameters=False,
 )
 def reindex(source: str, index: str, settings: Settings, retry: tuple[str, ...] | None = None) -> State:
-    """Completed with the counts of the run, also when documents failed: the ledger has each one's reason."""
-    root = source_root(Path(source))
+    """Completed with the `Counts` of the run, also when documents failed: the ledger has each one's reason."""
+    root = source_root(Path(source), Path(index))
     model = resolve_model(settings.model)
     policy = policy_of(settings, retry)
     with (
@@ -54,7 +54,7 @@ def reindex(source: str, index: str, settings: Settings, retry: tuple[str, ...] 
         if registered.pending:
             _index_documents(run, registered.pending, settings, policy, model)
         counts = finish_run(run)
-    return Completed(message=", ".join(f"{count} {name}" for name, count in asdict(counts).items()))
+    return Completed(message=", ".join(f"{n} {name}" for name, n in asdict(counts).items()), data=counts)
 
 
 def _index_documents(

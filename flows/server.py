@@ -36,6 +36,7 @@ from typing import IO
 import psutil
 
 from schemas.errors import ServerFailed
+from storage.disk import writable
 
 START_S = 120.0  # longest wait for a server to answer: ten times of what it takes on two idle cores
 STOP_S = 90.0  # longest wait for a server to store its last records
@@ -168,7 +169,8 @@ def _slot(home: Path) -> Iterator[Path]:
     """A locked folder for one server. The lock ends with this process, however it ends."""
     for number in count():
         slot = home.resolve() / f"slot-{number}"
-        slot.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with writable(slot):
+            slot.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (slot / "lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,12 +2,16 @@
 
 import threading
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from prefect import Task
 
 
 def hand_out(
-    document: Task[[str], None], document_ids: Iterable[str], in_flight: int, errors: Sequence[BaseException]
+    document: Task[[str], Any],
+    document_ids: Iterable[str],
+    in_flight: int,
+    errors: Sequence[BaseException],
 ) -> None:
     """Submits one task a document, at most `in_flight` at a time, and returns when all have ended.
 

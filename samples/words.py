@@ -1,5 +1,5 @@
 """The words of the sample documents. Tarnholm Pump Works and everybody in it are invented."""
-# ruff: noqa: E501, RUF001
+# ruff: noqa: E501
 
 HANDBOOK_MD = """\
 ---

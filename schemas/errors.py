@@ -15,7 +15,9 @@ PinciteError
     ├── Unreadable        damaged, empty, garbled: nothing to quote
     ├── LimitExceeded     time, memory, pages, pixels or inflated size
     ├── WorkerDied        the child process ended by itself
+    ├── Misread           a parser met what neither it nor we expected: damage, or our fault
     ├── OcrUnavailable    tesseract or one of its languages is not installed
+    ├── SourceUnavailable the file can't be read just now
     ├── SourceChanged     the file changed or vanished while it was read
     └── InvariantBroken   the result is not fit to be published
 """
@@ -86,6 +88,16 @@ class Unreadable(DocumentError):
     kind = "unreadable"
 
 
+class Misread(DocumentError):
+    kind = "misread"
+    transient = True
+
+
+class SourceUnavailable(DocumentError):
+    kind = "unavailable"
+    transient = True
+
+
 class LimitExceeded(DocumentError):
     kind = "limit"
 
@@ -113,7 +125,7 @@ class InvariantBroken(DocumentError):
 class Failure:
     """Why one document failed: what crosses from a child process and is stored in the ledger."""
 
-    stage: str  # extract, chunk, embed, lexical, publish
+    stage: str  # discover, prepare (before its first step), extract, chunk, lexical, embed, publish
     kind: str  # word of the error tree, or the exception's class name
     reason: str
     page: int | None = None  # 1-based

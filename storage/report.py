@@ -46,7 +46,7 @@ class IndexReport:
 
 
 def document_reports(
-    index: Index, current_recipe: str, state: str | None = None
+    index: Index, current_recipe: str | None, state: str | None = None
 ) -> tuple[DocumentReport, ...]:
     """Documents sorted by path; with `state`, only those of it ("stale" is one of the states asked for)."""
     if state is not None and state not in STATES:
@@ -59,7 +59,7 @@ def document_reports(
 
 
 def _reports(
-    connection: sa.Connection, snapshot: Snapshot, current_recipe: str
+    connection: sa.Connection, snapshot: Snapshot, current_recipe: str | None
 ) -> tuple[DocumentReport, ...]:
     live = {document.document_id: document for document in snapshot.documents()}
     documents = ledger.documents
@@ -81,15 +81,15 @@ def _reports(
     )
 
 
-def _stale_reason(live: LiveDocument | None, current_recipe: str) -> str:
+def _stale_reason(live: LiveDocument | None, current_recipe: str | None) -> str:
     if live is None:
         return ""
-    if live.stale_reason or live.recipe == current_recipe:
+    if live.stale_reason or current_recipe in (None, live.recipe):
         return live.stale_reason
     return "made with other settings of the pipeline or of OCR"
 
 
-def index_report(index: Index, current_recipe: str) -> IndexReport:
+def index_report(index: Index, current_recipe: str | None) -> IndexReport:
     """Counts as the ledger and the live revisions have them, all of the same moment."""
     runs = ledger.runs
     with ledger.reading(index.engine) as connection:

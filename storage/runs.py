@@ -17,7 +17,7 @@ from storage.disk import writable
 from storage.index import Index
 from storage.lock import exclusive
 from storage.rows import storable_text
-from storage.segments import unclaimed
+from storage.segments import REMEDY, unclaimed
 
 DIED = "its process ended before the run did"
 
@@ -75,6 +75,8 @@ def _take_over(index: Index) -> None:
             .values(state="broken", ended_at=time.time(), message=DIED)
         )
         claimed = set(connection.scalars(sa.select(ledger.segments.c.file)))
+    if lost := sorted(file for file in claimed if not (index.path / file).is_file()):
+        raise IndexBroken(f"{lost[0]} is missing, and {len(lost) - 1} segments more: {REMEDY}")
     with writable(index.path):
         for path in unclaimed(index.path, claimed):
             path.unlink()

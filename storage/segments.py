@@ -13,7 +13,7 @@ from schemas.tables import SEGMENT_SCHEMAS
 from storage.disk import writable
 
 FOLDER = "segments"
-_REMEDY = "restore the file from a copy, or index again into a new folder"
+REMEDY = "restore the file from a copy, or index again into a new folder"
 _SORT = {
     "texts": [("document_id", "ascending"), ("revision", "ascending")],
     "chunks": [("chunk_id", "ascending")],
@@ -87,7 +87,7 @@ def read_segment(
         return pq.read_table(index / file, columns=columns, filters=filters, partitioning=None)
     except (OSError, pa.ArrowException) as error:
         raise IndexBroken(
-            f"segment {file} can't be read: {error}. Run `pincite verify` to see what is broken; {_REMEDY}"
+            f"segment {file} can't be read: {error}. Run `pincite verify` to see what is broken; {REMEDY}"
         ) from error
 
 
@@ -95,9 +95,9 @@ def require_whole(index: Path, segment: Segment) -> None:
     """Raises `IndexBroken` unless the file is there with the bytes that were written."""
     path = index / segment.file
     if not path.is_file():
-        raise IndexBroken(f"{segment.file} is missing: {_REMEDY}")
+        raise IndexBroken(f"{segment.file} is missing: {REMEDY}")
     if sha256_of(path) != segment.sha256:
-        raise IndexBroken(f"{segment.file} is not what was written: {_REMEDY}")
+        raise IndexBroken(f"{segment.file} is not what was written: {REMEDY}")
 
 
 def sha256_of(path: Path) -> str:

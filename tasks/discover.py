@@ -10,8 +10,8 @@ from pathlib import Path
 
 from schemas.errors import IndexBusy, SourceError
 from schemas.records import Counts, Policy, Registered, SourceFile
-from storage.index import Index
-from storage.lock import exclusive
+from storage.index import LEDGER_FILE, Index
+from storage.lock import LOCK_FILE, exclusive
 from storage.register import is_idle, known_files, register
 from storage.runs import Run, begin_run, finish_run
 from storage.segments import sha256_of
@@ -23,8 +23,8 @@ its change time is not recorded, so that the next run reads it again (the "racy"
 Identity = tuple[int, int]  # device and inode
 
 
-def source_root(source: Path) -> Path:
-    """The absolute folder. Raises `SourceError` unless it is one whose name can be stored."""
+def source_root(source: Path, index: Path) -> Path:
+    """The absolute folder. Raises `SourceError` unless it is one whose name can be stored, and not the index's."""
     try:
         info = source.stat()
     except FileNotFoundError as error:
@@ -36,6 +36,8 @@ def source_root(source: Path) -> Path:
     if not stat.S_ISDIR(info.st_mode):
         raise SourceError(f"{source} is a file: name the folder that holds it")
     root = source.resolve()
+    if root == index.resolve():
+        raise SourceError(f"{root} is the folder of the index itself: name the folder of the documents")
     if not _is_utf8(str(root)):
         raise SourceError(f"the name of the folder {str(root)!r} is not UTF-8: rename it")
     return root
@@ -62,10 +64,6 @@ class _Walk:
         self._entered: set[Identity] = set()
         if excluded is not None and excluded.exists():
             self._entered.add(_identity(excluded.stat()))
-            if _identity(root.stat()) in self._entered:
-                raise SourceError(
-                    f"{root} is the folder of the index itself: name the folder of the documents"
-                )
 
     def files(self) -> Iterator[SourceFile]:
         while self._folders or self._links:
@@ -89,13 +87,15 @@ class _Walk:
                     yield _file(entry, prefix + entry.name)
 
     def _enter(self, folder: str) -> list[os.DirEntry[str]]:
-        """The entries that are not hidden; none of a folder that was entered before."""
+        """The entries that are not hidden; none of a folder that was entered before, or of any index."""
         identity = _identity(os.stat(folder))
         if identity in self._entered:
             return []
         self._entered.add(identity)
         with os.scandir(folder) as entries:
-            return [entry for entry in entries if not entry.name.startswith(".")]
+            found = [entry for entry in entries if not entry.name.startswith(".")]
+        of_an_index = {LEDGER_FILE, LOCK_FILE} <= {entry.name for entry in found}
+        return [] if of_an_index else found
 
 
 def _identity(info: os.stat_result) -> Identity:

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 
 from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State
+from prefect.states import Failed
 
 from encoders.models import Model
-from schemas.errors import DocumentError, Failure
+from schemas.errors import DocumentError, Failure, PinciteError
 from schemas.records import Job, Policy, Prepared
 from schemas.settings import DEFAULT_CHUNKER, Settings
 from storage.commit import fail, lease
@@ -66,20 +68,24 @@ def _finish(line: Line, job: Job) -> Finished:
     return Finished(job, document_title(prepared.extraction, job.path), prepared, vectors)
 
 
-def document_task(line: Line) -> Task[[str], None]:
+def document_task(line: Line) -> Task[[str], State | None]:
     """The Prefect task of one document, bound to its line here, since Prefect looks into every parameter.
 
-    It returns nothing: the outcome is in the ledger, and Prefect would keep every result until the flow ends.
+    It returns no result: the outcome is in the ledger, and Prefect would keep every result until the flow ends.
     """
 
     @task(name="document", cache_policy=NO_CACHE, persist_result=False, retries=0)
-    def document(document_id: str) -> None:
+    def document(document_id: str) -> State | None:
         try:
             index_document(line, document_id)
         except PoolClosed:
-            return  # the run is being broken off, and frees the lease
+            return None  # the run is being broken off, and frees the lease
+        except PinciteError as error:
+            line.errors.append(error)
+            return Failed(message=str(error))  # said once at the end; raised, Prefect would print each
         except BaseException as error:
             line.errors.append(error)
             raise
+        return None
 
     return document

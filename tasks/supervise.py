@@ -103,7 +103,7 @@ class Worker:
             raise EOFError
         if time.monotonic() > watch.deadline:
             self.kill()
-            raise StageFailed(watch.failure("deadline", f"not done after {deadline_s:g} s"))
+            raise StageFailed(watch.failure("deadline", _late(deadline_s)))
         if self._resident_bytes() > self._memory_bytes:
             self.kill()
             raise StageFailed(watch.failure("memory limit", self._memory_words()))
@@ -223,6 +223,10 @@ class Worker:
             self._lifeline = -1
 
 
+def _late(deadline_s: float) -> str:
+    return f"not done after {deadline_s:.3g} s, when limits.deadline_s was used up: raise it, or split the document"
+
+
 class _Watch:
     """Where a stage is, as far as its child told."""
 
@@ -243,14 +247,13 @@ def _kill_group(pid: int) -> None:
 
 
 def _kill_tagged(tag: str) -> None:
-    """Kills every process whose environment carries the tag until none is left."""
-    while found := list(tagged_processes(tag)):
+    """Kills every process whose environment carries the tag, until none is left or some seconds have passed."""
+    until = time.monotonic() + _EXIT_S
+    while (found := list(tagged_processes(tag))) and time.monotonic() < until:
         for process in found:
-            try:
+            with suppress(psutil.Error):  # it is gone, or can't be killed: the next look tells
                 process.kill()
-                process.wait(5)
-            except psutil.NoSuchProcess:
-                continue
+        psutil.wait_procs(found, timeout=1)
 
 
 def tagged_processes(tag: str) -> Iterator[psutil.Process]:

@@ -3,10 +3,10 @@
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -24,7 +24,8 @@ from pincite.console import (
     say,
 )
 from pincite.settings import load_settings
-from schemas.errors import UsageError
+from schemas.errors import PinciteError, UsageError
+from schemas.records import Counts
 from schemas.settings import Settings
 from storage.index import Index
 from storage.report import document_reports, index_report, progress
@@ -32,6 +33,7 @@ from tasks.discover import settle_if_idle, source_root
 from tasks.plan import policy_of, space_of
 
 _COUNTS = ("discovered", "indexed", "unchanged", "failed", "deleted")
+_SHOWN_FAILURES = 20
 
 
 def index(
@@ -60,7 +62,7 @@ def retry(
     settings = load_settings()
     chosen = tuple(documents or ())
     with Index.open(index) as opened:
-        failed = document_reports(opened, "", state="failed")
+        failed = document_reports(opened, None, state="failed")
     unknown = sorted(set(chosen) - {report.path for report in failed})
     if unknown:
         raise UsageError(
@@ -76,35 +78,34 @@ def retry(
 class _Done:
     """One run over one source."""
 
-    counts: Mapping[str, int]
+    source: str
+    counts: Counts
     seconds: float
     idle: bool  # no document was read
 
 
 def _run(source: Path, index: Path, settings: Settings, chosen: tuple[str, ...] | None) -> _Done:
     began = time.monotonic()
-    root = source_root(source)
+    root = source_root(source, index)
     with Index.create(index, space_of(resolve_model(settings.model), settings)) as opened:
-        idle = settle_if_idle(opened, root, policy_of(settings, chosen)) is not None
-        if not idle:
-            with _progress(opened, root):
-                _run_flow(root, opened.path, settings, chosen)
-        run = index_report(opened, "").last_run or {}
-    counts = {name: count for name in _COUNTS if isinstance(count := run.get(name), int)}
-    return _Done(counts, time.monotonic() - began, idle)
+        settled = settle_if_idle(opened, root, policy_of(settings, chosen))
+        with nullcontext() if settled else _progress(opened, root):
+            counts = settled or _run_flow(root, opened.path, settings, chosen)
+    return _Done(str(root), counts, time.monotonic() - began, idle=settled is not None)
 
 
-def _run_flow(root: Path, index: Path, settings: Settings, chosen: tuple[str, ...] | None) -> None:
+def _run_flow(root: Path, index: Path, settings: Settings, chosen: tuple[str, ...] | None) -> Counts:
     from flows.server import prefect_api
 
     with prefect_api(index.resolve() / "prefect"):
         from flows.reindex import reindex
 
         try:
-            reindex(str(root), str(index), settings, chosen)
+            counts = cast(Counts, reindex(str(root), str(index), settings, chosen))  # the data of its state
         except KeyboardInterrupt:  # which ends any command with exit code 130
             complain("interrupted: what was finished is stored, the next run takes up the rest")
             raise
+    return counts
 
 
 @contextmanager
@@ -116,8 +117,10 @@ def _progress(opened: Index, root: Path) -> Iterator[None]:
         shown = bar.add_task("starting", total=None)
 
         def follow() -> None:
+            states: Mapping[str, int] = {}
             while not ended.wait(0.5):
-                states = progress(opened, str(root))
+                with suppress(PinciteError):  # a busy ledger: the next look tells more
+                    states = progress(opened, str(root))
                 words = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
                 done = states.get("indexed", 0) + states.get("failed", 0)
                 bar.update(
@@ -135,10 +138,10 @@ def _progress(opened: Index, root: Path) -> Iterator[None]:
 
 def _finish(done: Sequence[_Done], index: Path, as_json: bool) -> None:
     """Prints the sums over all runs and ends the command with its exit code."""
-    counts = {name: sum(one.counts.get(name, 0) for one in done) for name in _COUNTS}
+    counts = {name: sum(getattr(one.counts, name) for one in done) for name in _COUNTS}
     with Index.open(index) as opened:
-        report = index_report(opened, "")
-        failed = document_reports(opened, "", state="failed")
+        report = index_report(opened, None)
+        failed = document_reports(opened, None, state="failed")
     seconds = sum(one.seconds for one in done)
     if as_json:
         print_json(
@@ -149,9 +152,12 @@ def _finish(done: Sequence[_Done], index: Path, as_json: bool) -> None:
             say("Nothing to do: no document is new or changed.")
         say(", ".join(f"{count} {name}" for name, count in counts.items()))
         say(f"{report.chunks} chunks, version {report.version}, {seconds:.1f} s, in {index}")
-        for document in failed:
+        ours = [report for report in failed if report.source in {one.source for one in done}]
+        for document in ours[:_SHOWN_FAILURES]:
             where = f", page {document.page}" if document.page else ""
             say(
                 f"failed: {one_line(document.path)} ({document.stage}{where}): {one_line(document.reason or '')}"
             )
+        if len(ours) > _SHOWN_FAILURES:
+            say(f"and {len(ours) - _SHOWN_FAILURES} more: `pincite documents --state failed`")
     raise typer.Exit(ExitCode.FELL_SHORT if counts["failed"] else ExitCode.WELL)

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001  punctuation of other scripts is meant
 """Stretches of text into units that fit: whole where possible, else cut at the next finer boundary."""
 
 from collections.abc import Callable, Iterator, Sequence

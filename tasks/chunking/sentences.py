@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001  letters and punctuation of other scripts are meant
 """Where sentences end, in any script."""
 
 from collections.abc import Iterator

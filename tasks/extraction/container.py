@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from schemas.errors import DocumentError, Encrypted, LimitExceeded, Unreadable, Unsupported
+from schemas.errors import DocumentError, Encrypted, LimitExceeded, Misread, Unreadable, Unsupported
 from schemas.settings import Limits
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # [MS-CFB] 2.2
@@ -32,8 +32,10 @@ _DAMAGE: tuple[type[Exception], ...] = (
     NotImplementedError,
     ValueError,
 )
-# What libraries raise on parts that are well-formed XML and make no sense.
-_CONFUSION = (LookupError, TypeError, AttributeError, RecursionError, etree.LxmlError, SyntaxError)
+# A part that is not there, or is no XML, as libraries say it.
+_BROKEN_PARTS = (KeyError, etree.LxmlError, SyntaxError)
+# What libraries raise on parts that are well-formed and make no sense.
+_CONFUSION = (IndexError, TypeError, AttributeError, RecursionError)
 
 
 class Container:
@@ -113,15 +115,23 @@ def parse_xml(data: bytes, name: str) -> etree._Element:
 
 @contextmanager
 def damage_as_unreadable(what: str, *faults: type[Exception]) -> Iterator[None]:
-    """A library's complaint about a package that opened as a zip becomes `Unreadable`; `faults`: its own errors."""
-    caught: tuple[type[Exception], ...] = (*_DAMAGE, *faults, *_CONFUSION)
+    """A library's complaint about a package that opened as a zip becomes `Unreadable`; `faults`: its own errors.
+
+    Confusion becomes `Misread`, which is tried again: it may be our fault rather than the file's.
+    """
+    damage: tuple[type[Exception], ...] = (*_DAMAGE, *_BROKEN_PARTS, *faults)
     try:
         yield
     except DocumentError:
         raise
-    except caught as error:
+    except damage as error:
         raise Unreadable(
             f"not a readable {what} file ({type(error).__name__}: {error}): it is damaged"
+        ) from error
+    except _CONFUSION as error:
+        raise Misread(
+            f"this {what} file has parts that make no sense here ({type(error).__name__}: {error}): it is damaged, "
+            "or Pincite can't read it; save it anew, or report it"
         ) from error
 
 

@@ -12,7 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from schemas.errors import Encrypted, InvariantBroken, LimitExceeded, SourceChanged, Unreadable, Unsupported
+from schemas.errors import (
+    Encrypted,
+    InvariantBroken,
+    LimitExceeded,
+    SourceChanged,
+    SourceUnavailable,
+    Unreadable,
+    Unsupported,
+)
 from schemas.records import Block, DocumentWarning, Extraction, Page, Place, Word
 from schemas.settings import Settings
 from tasks.extraction.interface import Extractor, Progress
@@ -155,7 +163,7 @@ def _check_source(path: Path, limit_bytes: int) -> None:
     except FileNotFoundError as error:
         raise SourceChanged("the file is gone; the next run counts it as deleted") from error
     except OSError as error:
-        raise Unreadable(f"the file can't be opened: {error.strerror}") from error
+        raise SourceUnavailable(f"the file can't be opened: {error.strerror}") from error
     if not stat.S_ISREG(status.st_mode):
         # Opening a FIFO would wait for a writer that never comes.
         raise Unsupported("not a regular file (a folder, device, socket or pipe)")
@@ -187,10 +195,10 @@ def _choose(path: Path) -> tuple[str, tuple[DocumentWarning, ...]]:
 def _sniff(path: Path) -> Sniffed:
     try:
         return sniff(path)
-    except PermissionError as error:
-        raise Unreadable("the file can't be opened: permission denied") from error
     except FileNotFoundError as error:
         raise SourceChanged("the file is gone; the next run counts it as deleted") from error
+    except OSError as error:
+        raise SourceUnavailable(f"the file can't be read: {error.strerror}") from error
 
 
 def _mismatch(suffix: str, by_suffix: str, sniffed: Sniffed) -> tuple[DocumentWarning, ...]:

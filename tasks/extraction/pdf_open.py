@@ -9,7 +9,7 @@ import pikepdf
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-from schemas.errors import Encrypted, LimitExceeded, SourceChanged, Unreadable
+from schemas.errors import Encrypted, LimitExceeded, SourceChanged, SourceUnavailable, Unreadable
 from schemas.records import DocumentWarning
 from schemas.settings import Limits
 from tasks.extraction.pdf_bombs import check_forms, check_inflated
@@ -59,7 +59,9 @@ def _read(path: Path, limits: Limits) -> bytes:
     except FileNotFoundError as error:
         raise SourceChanged(f"{path.name} vanished while it was read; run again") from error
     except OSError as error:
-        raise Unreadable(f"can't read {path.name}: {error.strerror}; check its permissions") from error
+        raise SourceUnavailable(
+            f"can't read {path.name}: {error.strerror}; check its permissions and its disk"
+        ) from error
     if not data.strip(b"\0\t\n\r\f "):
         raise Unreadable("the file is empty; nothing to index")
     return data

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001  letters of other scripts are meant
 import time
 
 import pytest

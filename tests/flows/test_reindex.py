@@ -42,14 +42,14 @@ def reindex(source: Path, index: Path, settings: Settings, retry: tuple[str, ...
 
     flow(str(source), str(index), settings, retry)
     with Index.open(index) as opened:
-        run = index_report(opened, "").last_run
+        run = index_report(opened, None).last_run
     assert run is not None and run["state"] == "completed"
     return Counts(**{name: run[name] for name in Counts.__slots__})  # type: ignore[arg-type]  # a ledger row
 
 
 def reports(index: Path) -> Mapping[str, DocumentReport]:
     with Index.open(index) as opened:
-        return {report.path: report for report in document_reports(opened, "")}
+        return {report.path: report for report in document_reports(opened, None)}
 
 
 def assert_verified(index: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_killed_run_is_taken_over_and_loses_nothing(tmp_path: Path) -> None:
     assert {report.state for report in after.values()} == {"indexed"} and len(after) == 60
     assert all(after[path].live == live for path, live in finished.items())
     with Index.open(index) as opened:
-        run_row = index_report(opened, "").last_run
+        run_row = index_report(opened, None).last_run
     assert run_row is not None and run_row["unchanged"] == len(finished)
     assert_verified(index)
 
@@ -224,7 +224,7 @@ def _states(index: Path) -> Mapping[str, int]:
     if not (index / "ledger.sqlite").exists():
         return {}
     with Index.open(index) as opened:
-        return index_report(opened, "").states
+        return index_report(opened, None).states
 
 
 def _wait_for_none(tag: str) -> None:

@@ -226,7 +226,7 @@ def test_more_than_ten_thousand_documents_are_counted_to_the_last(index: Path) -
                 ledger.documents.update().values(state="failed", last_outcome="failed", reason="x")
             )
         counts = finish_run(run)
-        by_state = index_report(opened, "").states
+        by_state = index_report(opened, None).states
     assert time.monotonic() - began < 10
     assert counts == Counts(10_001, failed=10_001)
     assert counts.discovered == sum(by_state.values())
@@ -261,7 +261,7 @@ def test_transient_failures_are_tried_again_up_to_the_limit(index: Path, source:
     for attempt in (1, 2, 3, 3, 3):
         assert reindex(index, source) == Counts(1, failed=1)
         with Index.open(index) as opened:
-            assert document_reports(opened, "")[0].attempts == attempt
+            assert document_reports(opened, None)[0].attempts == attempt
 
 
 @pytest.mark.parametrize(

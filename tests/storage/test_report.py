@@ -60,7 +60,7 @@ def test_a_state_that_no_document_has_is_refused(index: Path, source: Path) -> N
         Index.open(index) as opened,
         pytest.raises(UsageError, match="'failing': ask for one of indexed, failed"),
     ):
-        document_reports(opened, "", "failing")
+        document_reports(opened, None, "failing")
 
 
 def test_made_with_other_settings_gives_way_to_a_graver_reason(index: Path, source: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from schemas.errors import IndexBusy
+from schemas.errors import IndexBroken, IndexBusy
 from schemas.records import Counts
 from storage import ledger
 from storage.commit import lease
@@ -200,3 +200,16 @@ def test_an_idle_source_is_settled_with_its_counts(index: Path, source: Path) ->
             assert lease(run, discover(run, POLICY).pending[0], POLICY, LEASE_S) is not None
             with pytest.raises(Exception, match="no outcome"):
                 finish_run(run)
+
+
+def test_a_run_over_an_index_that_lost_a_segment_says_so(index: Path, source: Path) -> None:
+    fill(source, {"a.txt": "words"})
+    reindex(index, source)
+    lost = sorted((index / FOLDER / "postings").iterdir())[0]
+    lost.unlink()
+    with (
+        Index.open(index) as opened,
+        pytest.raises(IndexBroken, match=f"{lost.name} is missing"),
+        begin_run(opened, "reindex", str(source)),
+    ):
+        raise AssertionError("the run began")

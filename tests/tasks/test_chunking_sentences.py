@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001  letters of other scripts are meant
 from itertools import pairwise
 
 import pytest

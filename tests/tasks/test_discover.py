@@ -161,24 +161,30 @@ def test_hidden_files_and_the_index_itself_are_no_documents(source: Path) -> Non
 def test_the_index_folder_can_not_be_its_own_source(source: Path) -> None:
     fill(source, {"a.txt": "words"})
     with pytest.raises(SourceError, match="the folder of the index itself"):
-        list_files(source, source)
+        source_root(source, source)
 
 
-def test_a_source_that_is_missing_a_file_or_out_of_reach_is_refused(source: Path) -> None:
+def test_another_index_inside_the_source_is_no_document(source: Path, tmp_path: Path) -> None:
+    fill(source, {"a.txt": "words"})
+    assert reindex(source / "other", source) == Counts(1, indexed=1)
+    assert paths(source, tmp_path / "index") == {"a.txt": ""}
+
+
+def test_a_source_that_is_missing_a_file_or_out_of_reach_is_refused(source: Path, tmp_path: Path) -> None:
     (source / "file").write_text("x")
     (source / "loop").symlink_to("loop")
     with pytest.raises(SourceError, match=r"no such folder: .*missing.*Nothing was changed"):
-        source_root(source / "missing")
+        source_root(source / "missing", source)
     with pytest.raises(SourceError, match="is a file: name the folder"):
-        source_root(source / "file")
+        source_root(source / "file", source)
     with pytest.raises(SourceError, match=r"can't reach .*loop: Too many levels"):
-        source_root(source / "loop")
+        source_root(source / "loop", source)
     with pytest.raises(SourceError, match=r"can't list .*: No such file"):
         list_files(source / "missing")
     strange = Path(os.fsdecode(os.fsencode(source) + b"\xff"))
     strange.mkdir()
     with pytest.raises(SourceError, match="is not UTF-8: rename it"):
-        source_root(strange)
+        source_root(strange, tmp_path)
 
 
 @pytest.fixture

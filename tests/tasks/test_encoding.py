@@ -1,5 +1,4 @@
 """Bytes to text: nothing guessed or damaged without a warning."""
-# ruff: noqa: RUF001
 
 import codecs
 import random

@@ -1,5 +1,4 @@
 """HTML: what a reader sees, in order, with headings and tables as Markdown."""
-# ruff: noqa: RUF001
 
 import random
 from pathlib import Path

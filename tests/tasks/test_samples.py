@@ -1,5 +1,4 @@
 """The committed samples are what the script makes, and each is read as its description says."""
-# ruff: noqa: RUF001
 
 import hashlib
 import json

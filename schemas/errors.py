@@ -8,6 +8,7 @@ PinciteError
 ├── IndexBroken           what is stored contradicts itself; exit code 2
 ├── IndexBusy             another run holds the index; exit code 2
 ├── ServerFailed          the embedded Prefect server did not start; exit code 2
+├── AnswerFailed          the answering endpoint gave no whole answer; exit code 2
 └── DocumentError         one document can't be processed; ends only that document
     ├── Unsupported       no extractor for this format
     ├── Encrypted         a password is needed
@@ -52,6 +53,10 @@ class IndexBusy(PinciteError):
 
 class ServerFailed(PinciteError):
     """The embedded Prefect server did not start. The message holds the end of its log."""
+
+
+class AnswerFailed(PinciteError):
+    """The endpoint that writes answers refused, broke off or stayed silent."""
 
 
 class DocumentError(PinciteError):

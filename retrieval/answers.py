@@ -1,7 +1,7 @@
 """What the numbers of an answer stand for, and what of it stands on nothing.
 
 `[n]`, `[1, 2]`, `[1][3]`, `[1-3]`, `[1 and 2]`, `[source 1]`, `【1】` and `[^1]` are citations. In code, behind a
-backslash, or as the text of a link that is an image they are none. What can't be resolved is listed, never linked.
+backslash or as the text of an image they are none. What can't be resolved is listed, never linked.
 """
 
 import re
@@ -13,6 +13,7 @@ from typing import Literal
 from retrieval.citations import Citation
 from retrieval.claims import Code, Span, claims_of, code_of
 from retrieval.links import Link, links_of
+from schemas.locators import overlapping
 
 Kind = Literal["number", "claim", "link", "unclear", "quote"]
 
@@ -71,7 +72,7 @@ def resolve(answer: str, citations: Sequence[Citation]) -> Resolved:
     unresolved += [
         Unresolved("claim", " ".join(answer[start:end].split()), "no source is named for it", start, end)
         for start, end in claims_of(answer, code, brackets)
-        if not any(start <= mark.start < end for mark in marks)
+        if not overlapping(marks, start, end)
     ]
     cited = dict.fromkeys(number for mark in marks for number in mark.numbers)
     return Resolved(

@@ -1,7 +1,8 @@
 """The claims of an answer: its sentences, items and table rows, as stretches of its Markdown."""
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 Span = tuple[int, int]
@@ -21,6 +22,7 @@ _RULE_ROW = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|
 
 _TERMINALS = ".!?…。\uff01\uff1f｡।\u06d4؟"
 _NO_SPACE_AFTER = "。\uff01\uff1f｡"
+_FOLLOWING = re.compile(r"\s*(\S)")
 _CLOSERS = "\"'”’»)*_」』\uff09"
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:\w|e\.g|i\.e|etc|cf|vs|approx|ca|no|nos|fig|figs|sec|ch|p|pp|vol|ed|eq|ref|al|st|mr|mrs|ms|dr"
@@ -124,14 +126,14 @@ def _lines(text: str) -> Iterator[Span]:
 
 
 def _sentences(text: str, start: int, end: int, code: Code, marks: Sequence[Span]) -> Iterator[Span]:
-    inside = [mark for mark in marks if start <= mark[0] < end]
-    closed = sorted([*inside, *(span for span in code.spans if start <= span[0] < end)])
+    """`[start, end)` cut at the ends of its sentences; a citation behind one belongs to it."""
+    ends = dict(_within(marks, start, end))
+    closed = {low: high for low, high in code.spans if start <= low < end} | ends
     begin = at = start
     while at < end:
-        over = next((stop for low, stop in closed if low <= at < stop), None)
-        if over is not None:
-            at = over
-        elif text[at] in _TERMINALS and (stop := _sentence_end(text, begin, at, end, inside)):
+        if at in closed:
+            at = max(closed[at], at + 1)
+        elif text[at] in _TERMINALS and (stop := _sentence_end(text, begin, at, end, ends)):
             yield begin, stop
             begin = at = stop
         else:
@@ -139,26 +141,29 @@ def _sentences(text: str, start: int, end: int, code: Code, marks: Sequence[Span
     yield begin, end
 
 
-def _sentence_end(text: str, begin: int, at: int, end: int, marks: Sequence[Span]) -> int:
+def _sentence_end(text: str, begin: int, at: int, end: int, ends: Mapping[int, int]) -> int:
     """Where the sentence with the terminal at `at` ends, with the citations behind it; 0 when it goes on."""
     stop = at + 1
     while stop < end and text[stop] in _TERMINALS + _CLOSERS:
         stop += 1
-    after, cited = _over_marks(text, stop, end, marks)
-    rest = text[after:end].lstrip()
-    lower = rest[:1].islower()
+    after, cited = _over_marks(text, stop, end, ends)
+    lower = bool(following := _FOLLOWING.match(text, after, end)) and following[1].islower()
     if cited and lower and text[stop].isspace():
         after, cited = stop, False  # "… of oil. [2] says that …": the number belongs to what follows
         lower = False
-    spaced = after >= end or text[after].isspace() or cited or text[at] in _NO_SPACE_AFTER
-    if not spaced or (text[at] == "." and (lower or (not cited and _ABBREVIATION.search(text[begin:at])))):
+    if not (after >= end or text[after].isspace() or cited or text[at] in _NO_SPACE_AFTER):
+        return 0
+    if text[at] == "." and (lower or (not cited and _abbreviated(text[max(begin, at - 12) : at]))):
         return 0
     return after
 
 
-def _over_marks(text: str, at: int, end: int, marks: Sequence[Span]) -> tuple[int, bool]:
+def _abbreviated(before: str) -> bool:
+    return _ABBREVIATION.search(before) is not None
+
+
+def _over_marks(text: str, at: int, end: int, ends: Mapping[int, int]) -> tuple[int, bool]:
     """(where the citations that follow `at` on its line end, whether there are any)."""
-    ends = dict(marks)
     cited = False
     while True:
         ahead = at
@@ -169,12 +174,16 @@ def _over_marks(text: str, at: int, end: int, marks: Sequence[Span]) -> tuple[in
         at, cited = ends[ahead], True
 
 
+def _within(marks: Sequence[Span], start: int, end: int) -> Sequence[Span]:
+    """Those of `marks`, in order, that begin in `[start, end)`."""
+    return marks[bisect_left(marks, (start, 0)) : bisect_left(marks, (end, 0))]
+
+
 def _claims(text: str, span: Span, marks: Sequence[Span]) -> bool:
     start, end = span
     words = list(text[start:end])
-    for low, high in marks:
-        if start <= low and high <= end:
-            words[low - start : high - start] = " " * (high - low)
+    for low, high in _within(marks, start, end):
+        words[low - start : high - start] = " " * (min(high, end) - low)
     bare = "".join(words).strip().rstrip("\"'”’»)*_ ")
     if not any(map(str.isalnum, bare)) or bare.endswith(("?", ":", "\uff1f", "\uff1a", "؟")):
         return False

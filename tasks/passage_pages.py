@@ -6,7 +6,7 @@ aligned with the stored text of the page; those that stand for the passage are m
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -31,6 +31,7 @@ _WORDS = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
     r"|[^\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
 )
+Point = tuple[float, float]
 _BRIDGE = 3  # words between two marked ones that are marked too: a word parted at a line's end
 
 
@@ -201,9 +202,26 @@ def _bridged(marked: set[int], others: set[int]) -> set[int]:
 
 
 def _in_reading_order(words: Sequence[WordArea], size: tuple[float, float]) -> list[WordArea]:
-    boxes = [_Placed(word.text, *_hull(word.corners), None, number) for number, word in enumerate(words)]
-    ordered = [box for block in reading_order(boxes, *size) for line in block for box in line]
+    """The words as their own direction orders them, also on a page that lies on its side."""
+    across = sum(area.corners[1][0] - area.corners[0][0] for area in words)
+    down = sum(area.corners[1][1] - area.corners[0][1] for area in words)
+    upright = _UPRIGHT[(abs(down) > abs(across), (down if abs(down) > abs(across) else across) < 0)]
+    boxes = [
+        _Placed(area.text, *_hull([upright(x, y, *size) for x, y in area.corners]), None, number)
+        for number, area in enumerate(words)
+    ]
+    frame = size[::-1] if abs(down) > abs(across) else size
+    ordered = [box for block in reading_order(boxes, *frame) for line in block for box in line]
     return [words[box.number] for box in ordered if isinstance(box, _Placed)]
+
+
+_UPRIGHT: dict[tuple[bool, bool], Callable[[float, float, float, float], Point]] = {
+    (False, False): lambda x, y, width, height: (x, y),
+    (False, True): lambda x, y, width, height: (width - x, height - y),
+    (True, False): lambda x, y, width, height: (y, width - x),
+    (True, True): lambda x, y, width, height: (height - y, x),
+}
+"""Where a point of the page as shown stands on the upright page, by (words run up or down, against the axis)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +229,7 @@ class _Placed(WordBox):
     number: int = 0
 
 
-def _hull(corners: Corners) -> tuple[float, float, float, float]:
+def _hull(corners: Sequence[Point]) -> tuple[float, float, float, float]:
     xs, ys = zip(*corners, strict=True)
     return min(xs), min(ys), max(xs), max(ys)
 

@@ -107,7 +107,7 @@ def _as_text(asked: Asked, endpoint: Endpoint | None) -> None:
     if endpoint is None:
         say(shown(asked.prompt or ""))
         say("")
-        _show_citations(asked.citations, range(1, len(asked.citations) + 1))
+        _show_citations(asked.citations, ())  # the prompt holds their words
         return
     pieces: list[str] = []
     try:

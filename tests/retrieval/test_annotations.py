@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """Web Annotations: what a tool needs to find the passage again."""
 
 import json

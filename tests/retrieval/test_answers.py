@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """Numbers, claims and links of a model's answer."""
 
 import time

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """Citation records, their labels, and the comparison with the stored text."""
 
 import pytest

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """The answering endpoint, against a real server on loopback."""
 
 import json
@@ -10,7 +11,7 @@ from retrieval import endpoint as module
 from retrieval.endpoint import Endpoint, endpoint_of, stream_answer
 from schemas.errors import AnswerFailed, UsageError
 from schemas.settings import Answer
-from tests.retrieval.chat_server import Behaviour, answering, delta, refusing, serving, sse
+from tests.doubles.chat_server import Behaviour, answering, delta, refusing, serving, sse
 
 KEY = "sk-secret-123"
 

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001
 """Stored texts of single documents at a version."""
 
 from pathlib import Path

@@ -147,7 +147,8 @@ def _sentence_end(text: str, begin: int, at: int, end: int, ends: Mapping[int, i
     while stop < end and text[stop] in _TERMINALS + _CLOSERS:
         stop += 1
     after, cited = _over_marks(text, stop, end, ends)
-    lower = bool(following := _FOLLOWING.match(text, after, end)) and following[1].islower()
+    following = _FOLLOWING.match(text, after, end)
+    lower = following is not None and following[1].islower()
     if cited and lower and text[stop].isspace():
         after, cited = stop, False  # "… of oil. [2] says that …": the number belongs to what follows
         lower = False

@@ -1,6 +1,7 @@
 """The command line: `pincite COMMAND`, or `python -m pincite COMMAND`.
 
-Exit codes: 0 all well, 1 some documents failed or a check fell short, 2 wrong use or a broken index, 3 no answer.
+Exit codes: 0 all well, 1 some documents failed or a check fell short, 2 wrong use or a broken index, 3 no answer,
+130 interrupted.
 """
 
 import sys
@@ -38,7 +39,4 @@ def main() -> None:
         app()
     except PinciteError as error:
         complain(str(error))
-        sys.exit(ExitCode.WRONG_USE)
-    except KeyboardInterrupt:
-        complain("interrupted: what was finished is stored, the next run takes up the rest")
         sys.exit(ExitCode.WRONG_USE)

@@ -12,7 +12,8 @@ The key of the endpoint is PINCITE_ANSWER_KEY, only there: a file with settings 
 """
 
 import tomllib
-from dataclasses import fields
+from collections.abc import Iterator
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +64,27 @@ def load_settings(**given: Any) -> Settings:
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
         raise UsageError(f"wrong settings (file {SETTINGS_FILE} or PINCITE_… variables): {faults}") from error
-    except (SettingsError, tomllib.TOMLDecodeError) as error:
+    except (SettingsError, tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise UsageError(
             f"settings can't be read (file {SETTINGS_FILE} or PINCITE_… variables): {error}"
         ) from error
-    return Settings(**{field.name: getattr(read, field.name) for field in fields(Settings)})
+    settings = Settings(**{field.name: getattr(read, field.name) for field in fields(Settings)})
+    if wrong := list(_out_of_range(settings)):
+        raise UsageError(f"wrong settings (file {SETTINGS_FILE} or PINCITE_… variables): {'; '.join(wrong)}")
+    return settings
+
+
+def _out_of_range(settings: Settings) -> Iterator[str]:
+    if settings.workers < 0:
+        yield f"workers is {settings.workers}: 0 is one per core"
+    if settings.attempts < 1:
+        yield f"attempts is {settings.attempts}: at least 1"
+    amounts = {f"limits.{name}": value for name, value in asdict(settings.limits).items()}
+    for name, value in (amounts | {"ocr.dpi": settings.ocr.dpi}).items():
+        if not value > 0:  # also true for NaN
+            yield f"{name} is {value}: it must be above 0"
+    if not 0 <= settings.ocr.low_confidence <= 100:
+        yield f"ocr.low_confidence is {settings.ocr.low_confidence}: it lies between 0 and 100"
 
 
 def _refuse_unknown_keys() -> None:
@@ -75,6 +92,10 @@ def _refuse_unknown_keys() -> None:
     path = Path(SETTINGS_FILE)
     content = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     for table, record in _TABLES.items():
+        if not isinstance(content.get(table, {}), dict):
+            raise UsageError(
+                f"{SETTINGS_FILE}: {table} is a table: write [{table}] and its settings below it"
+            )
         known = {field.name for field in fields(record)}
         if unknown := sorted(set(content.get(table, {})) - known):
             raise UsageError(

@@ -8,6 +8,7 @@ PinciteError
 ├── IndexBroken           what is stored contradicts itself; exit code 2
 ├── IndexBusy             another run holds the index; exit code 2
 ├── ServerFailed          the embedded Prefect server did not start; exit code 2
+├── ChildFailed           a child process that works on documents can't be started; exit code 2
 ├── AnswerFailed          the answering endpoint gave no whole answer; exit code 2
 └── DocumentError         one document can't be processed; ends only that document
     ├── Unsupported       no extractor for this format
@@ -53,6 +54,10 @@ class IndexBusy(PinciteError):
 
 class ServerFailed(PinciteError):
     """The embedded Prefect server did not start. The message holds the end of its log."""
+
+
+class ChildFailed(PinciteError):
+    """No child process can be started or set up: no document's fault."""
 
 
 class AnswerFailed(PinciteError):

@@ -27,12 +27,16 @@ def new_version(connection: sa.Connection, run_id: str) -> int:
 
 
 def lease(run: Run, document_id: str, policy: Policy, seconds: float) -> Job | None:
-    """Takes a pending document for this run until `seconds` from now; None when it is no longer pending."""
-    documents = ledger.documents
+    """Takes a pending document for this run until `seconds` from now.
+
+    None when it is no longer pending, or the run was broken off meanwhile.
+    """
+    documents, runs = ledger.documents, ledger.runs
+    alive = sa.exists().where(runs.c.run_id == run.run_id, runs.c.state == "running")
     with ledger.writing(run.index.engine) as connection:
         row = connection.execute(
             documents.update()
-            .where(documents.c.document_id == document_id, documents.c.state == "pending")
+            .where(documents.c.document_id == document_id, documents.c.state == "pending", alive)
             .values(
                 state="running",
                 lease_owner=run.run_id,

@@ -16,7 +16,7 @@ from storage.runs import Run
 from tasks.embed import EmbedOrder
 from tasks.prepare import Order, document_title
 from tasks.publish import Publisher, check_invariants
-from tasks.supervise import Pool, StageFailed
+from tasks.supervise import Pool, PoolClosed, StageFailed
 
 LEASE_SLACK_S = 600.0
 
@@ -76,6 +76,8 @@ def document_task(line: Line) -> Task[[str], None]:
     def document(document_id: str) -> None:
         try:
             index_document(line, document_id)
+        except PoolClosed:
+            return  # the run is being broken off, and frees the lease
         except BaseException as error:
             line.errors.append(error)
             raise

@@ -23,6 +23,7 @@ from tasks.extraction.sketch import Sheet, Sketch
 from tasks.prepare import document_title
 from tasks.worker import At
 
+PAGES_AT_ONCE = 30
 SHOWN_CHARACTERS = 200_000  # of a document without pages
 
 
@@ -184,6 +185,17 @@ def leaves_of(inspection: Inspection) -> list[Leaf]:
         for page in extraction.pages
         if inspection.first <= page.number <= inspection.last
     ]
+
+
+def other_pages(inspection: Inspection) -> tuple[int, str]:
+    """(how many pages are not shown, a range that shows the next of them); (0, "") when all are."""
+    pages = len(inspection.extraction.pages) if inspection.extraction else 0
+    first, last = min(inspection.first, pages + 1), min(inspection.last, pages)
+    rest = pages - max(0, last - first + 1)
+    if not rest:
+        return 0, ""
+    start, end = (last + 1, pages) if last < pages else (1, first - 1)
+    return rest, f"{start}-{min(end, start + PAGES_AT_ONCE - 1)}"
 
 
 def shown_end(inspection: Inspection) -> int:

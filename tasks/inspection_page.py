@@ -5,14 +5,25 @@ All that comes from the document goes through `_escaped`; a content security pol
 
 import base64
 import html
+import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
 from schemas.locators import char_fragment
 from schemas.records import DocumentWarning, Extraction, Page
-from tasks.extraction.sketch import IMAGE_TYPE, BlockArea, Corners, Sheet, WordArea
-from tasks.inspection import Inspection, Leaf, Part, Run, Summary, leaves_of, shown_end, summary_of
+from tasks.extraction.sketch import IMAGE_TYPE, BlockArea, Corners, Point, Sheet, WordArea
+from tasks.inspection import (
+    Inspection,
+    Leaf,
+    Part,
+    Run,
+    Summary,
+    leaves_of,
+    other_pages,
+    shown_end,
+    summary_of,
+)
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 BADGE = 78.0  # of the longer side of a page: the height of a block's number
@@ -63,7 +74,11 @@ def _escaped(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    """The text on one line, its control characters shown: none can turn what stands beside it around."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in " ".join(text.split())
+    )
 
 
 def _head(inspection: Inspection, summary: Summary | None) -> Iterator[str]:
@@ -131,6 +146,9 @@ def _toolbar(inspection: Inspection, leaves: Sequence[Leaf]) -> Iterator[str]:
         present |= {"left-out"} if sheet.left_out else set()
         kinds = {_kind(inspection.extraction, area) for area in sheet.blocks}
         present |= {"tables" if kind == "table" else "blocks" for kind in kinds}
+    numbers = [leaf.page.number for leaf in leaves if leaf.page]
+    if not present and len(numbers) < 2:
+        return
     yield '<nav class="bar" aria-label="layers and pages"><div class="layers">'
     for layer, label, swatch in LAYERS:
         if layer in present:
@@ -139,11 +157,9 @@ def _toolbar(inspection: Inspection, leaves: Sequence[Leaf]) -> Iterator[str]:
                 f'<i class="swatch {swatch}"></i>{label}</label>'
             )
     yield "</div>"
-    numbers = [leaf.page.number for leaf in leaves if leaf.page]
     if len(numbers) > 1:
-        yield '<div class="pages">page '
-        yield " ".join(f'<a href="#p{number}">{number}</a>' for number in numbers)
-        yield "</div>"
+        links = " ".join(f'<a href="#p{number}">{number}</a>' for number in numbers)
+        yield f'<div class="pages">page {links}</div>'
     yield "</nav>"
 
 
@@ -156,14 +172,11 @@ def _left_out(inspection: Inspection) -> str:
     extraction = inspection.extraction
     if extraction is None:
         return ""
-    if extraction.pages:
-        shown = sum(inspection.first <= page.number <= inspection.last for page in extraction.pages)
-        rest = len(extraction.pages) - shown
-        if not rest:
-            return ""
+    rest, others = other_pages(inspection)
+    if rest:
         return (
             f'<p class="rest">{rest:,} of {len(extraction.pages):,} pages were read as well and are not shown '
-            f"here: <code>--pages {inspection.last + 1}-{inspection.last + 30}</code> shows others.</p>"
+            f"here: <code>--pages {others}</code> shows others.</p>"
         )
     end, length = shown_end(inspection), len(extraction.text)
     return (
@@ -220,7 +233,7 @@ def _figure(extraction: Extraction | None, sheet: Sheet, numbers: dict[int, int]
     if width <= 0 or height <= 0:
         yield f'<p class="empty">This page has no image. {_escaped(sheet.missing)}</p>'
         return
-    yield f'<figure><div class="paper" style="aspect-ratio:{width:.1f}/{height:.1f}">'
+    yield f'<figure><div class="paper" style="--ratio:{width / height:.5f}">'
     if sheet.image:
         data = base64.b64encode(sheet.image).decode("ascii")
         yield f'<img alt="Page {sheet.number}" src="data:{IMAGE_TYPE};base64,{data}">'
@@ -270,14 +283,30 @@ def _area(
     layer = "tables" if kind == "table" else "blocks"
     number = str(numbers.get(area.block, "")) + ("" if first else "…")
     wide = unit * (0.7 * len(number) + 0.6)
-    x, y = area.corners[0]
-    x, y = min(max(x - wide - 1, 0.0), width - wide), max(y, 0.0)
+    x, y = _badge_place(area.corners, wide, 1.3 * unit, width)
     where = f' id="x{area.block}"' if first else ""
     return (
         f'<a class="{layer} {kind}" href="#b{area.block}"{where}><polygon {_points(area.corners)}/>'
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{1.3 * unit:.1f}" rx="{0.25 * unit:.1f}"/>'
         f'<text x="{x + wide / 2:.1f}" y="{y + unit:.1f}" font-size="{unit:.1f}">{number}</text></a>'
     )
+
+
+def _badge_place(corners: Corners, wide: float, high: float, width: float) -> tuple[float, float]:
+    """The upper left of a number that stands before the first line, wherever this begins on the page."""
+    (x, y), right, _, below = corners
+    along = _direction((x, y), right)
+    down = _direction((x, y), below)
+    back = (abs(along[0]) * wide + abs(along[1]) * high) / 2 + 1
+    forth = (abs(down[0]) * wide + abs(down[1]) * high) / 2
+    x += down[0] * forth - along[0] * back - wide / 2
+    y += down[1] * forth - along[1] * back - high / 2
+    return min(max(x, 0.0), width - wide), max(y, 0.0)
+
+
+def _direction(start: Point, end: Point) -> Point:
+    length = math.dist(start, end) or 1.0
+    return (end[0] - start[0]) / length, (end[1] - start[1]) / length
 
 
 def _part(inspection: Inspection, part: Part, numbers: dict[int, int], drawn: set[int]) -> str:
@@ -323,7 +352,7 @@ def _run(run: Run, text: str) -> str:
 def _tag(inspection: Inspection, ordinal: int, run: Run) -> str:
     """The chunk's number, locators and length; it is no part of the text that a reader copies."""
     one = inspection.chunks[ordinal]
-    if one.start < run.start:
+    if inspection.extraction and inspection.extraction.text[one.start : run.start].strip():
         told = "continues"
     else:
         characters = char_fragment(one.start, one.end)

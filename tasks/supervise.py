@@ -14,20 +14,23 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import IO, Any
 
 import psutil
 
-from schemas.errors import Failure
+from schemas.errors import ChildFailed, Failure
 
 WORKER_VARIABLE = "PINCITE_WORKER"
 _ROOMS = Path(__file__).resolve().parent.parent
 _TICK_S = 0.1
 _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "ut of memory")
 _START_S = 120.0  # importing torch on a loaded machine
+_EXIT_S = 5.0  # for a child that hung up to be gone
+_LAST_WORDS_BYTES = 64 << 10
+_RUN_AGAIN = "Nothing that was stored is lost: mend that and run again"
 
 Job = tuple[str, object]
 """A stage, by its name in `tasks.worker.STAGES` or as module:function, and what to give it."""
@@ -39,6 +42,10 @@ class StageFailed(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure)
         self.failure = failure
+
+
+class PoolClosed(Exception):
+    """The pool was closed while the job ran or waited: the job has no outcome."""
 
 
 class Worker:
@@ -56,10 +63,12 @@ class Worker:
         self._connection: Connection | None = None
         self._lifeline = -1
         self._output: IO[bytes] | None = None
+        self._said_before = 0  # bytes of output when the job began
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def run(self, stage: str, payload: object, deadline_s: float) -> Any:
-        """The result of the stage. Raises `StageFailed` with the reason when there is none.
+        """The result of the stage. Raises `StageFailed` with the reason when there is none, `ChildFailed` when
+        no child can be started.
 
         Any end of the child, by its own hand, a signal, the deadline or the memory limit, is a failure of
         this stage alone; its process group and all that it started are gone when this returns.
@@ -71,6 +80,8 @@ class Worker:
 
     def _converse(self, connection: Connection, job: Job, deadline_s: float) -> Any:
         watch = _Watch(job[0], time.monotonic() + deadline_s)
+        assert self._output is not None
+        self._said_before = os.fstat(self._output.fileno()).st_size
         try:
             connection.send((*job, deadline_s))
             while True:
@@ -108,49 +119,78 @@ class Worker:
         return f"needed more than {self._memory_bytes / 2**20:g} MiB"
 
     def _death(self, watch: "_Watch") -> Failure:
-        """Why the child ended by itself."""
-        assert self._process is not None and self._output is not None
-        code = self._process.wait()
-        self._output.seek(0)
-        said = self._output.read().decode("utf-8", "replace")
+        """Why the child ended by itself, or hung up."""
+        assert self._process is not None
+        try:
+            code = self._process.wait(_EXIT_S)
+        except subprocess.TimeoutExpired:  # it closed its end of the pipe, as what turns into a daemon does
+            self.kill()
+            return watch.failure(
+                "crashed", f"the process of the {watch.stage} stage hung up without a result"
+            )
+        said = self._last_words()
         self.kill()
         if any(sign in said for sign in _OUT_OF_MEMORY):
             return watch.failure("memory limit", self._memory_words())
         words = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         return watch.failure("crashed", f"the process of the {watch.stage} stage ended with {words}")
 
+    def _last_words(self) -> str:
+        """The end of what the child wrote during this job; earlier documents are no reason for this one's end."""
+        assert self._output is not None
+        output = self._output.fileno()  # its offset is the child's too: not to be moved
+        start = max(self._said_before, os.fstat(output).st_size - _LAST_WORDS_BYTES)
+        return os.pread(output, _LAST_WORDS_BYTES, start).decode("utf-8", "replace")
+
     def _start(self) -> Connection:
         if self._connection is not None and self._process is not None and self._process.poll() is None:
             return self._connection
         self.kill()
         ours, theirs = Pipe()
+        self._connection = ours
         lifeline_read, self._lifeline = os.pipe()
+        try:
+            with theirs:
+                self._process = self._spawn(theirs.fileno(), lifeline_read)
+        except OSError as error:
+            self._release()
+            raise ChildFailed(f"a child process can't be started: {error}. {_RUN_AGAIN}") from error
+        finally:
+            os.close(lifeline_read)
+        self._set_up(ours)
+        return ours
+
+    def _spawn(self, pipe: int, lifeline: int) -> subprocess.Popen[bytes]:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  closed in _release
         self._scratch = tempfile.TemporaryDirectory(prefix="pincite-")  # a killed child cleans up nothing
-        with theirs:
-            self._process = subprocess.Popen(
-                [
-                    *(sys.executable, "-P", "-m", "tasks.worker"),
-                    *(str(theirs.fileno()), str(lifeline_read), str(self._memory_bytes)),
-                ],
-                env=os.environ
-                | {
-                    WORKER_VARIABLE: self._tag,
-                    "TMPDIR": self._scratch.name,
-                    "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOMS), os.environ.get("PYTHONPATH")])),
-                    "TOKENIZERS_PARALLELISM": "false",
-                },
-                pass_fds=(theirs.fileno(), lifeline_read),
-                stdin=subprocess.DEVNULL,
-                stdout=self._output,
-                stderr=self._output,
-                start_new_session=True,
-            )
-        os.close(lifeline_read)
-        self._connection = ours
-        if self._first is not None:
-            self._converse(ours, self._first, _START_S)
-        return ours
+        variables = {
+            WORKER_VARIABLE: self._tag,
+            "TMPDIR": self._scratch.name,
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOMS), os.environ.get("PYTHONPATH")])),
+            "TOKENIZERS_PARALLELISM": "false",
+        }
+        numbers = map(str, (pipe, lifeline, self._memory_bytes))
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "tasks.worker", *numbers],
+            env=os.environ | variables,
+            pass_fds=(pipe, lifeline),
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=self._output,
+            start_new_session=True,
+        )
+
+    def _set_up(self, connection: Connection) -> None:
+        if self._first is None:
+            return
+        try:
+            self._converse(connection, self._first, _START_S)
+        except StageFailed as error:
+            self.kill()
+            failure = error.failure
+            raise ChildFailed(
+                f"the child process of the {failure.stage} stage can't be set up: {failure.reason}. {_RUN_AGAIN}"
+            ) from error
 
     def kill(self) -> None:
         """Ends the child, its process group, and whatever else it started, also outside of its group."""
@@ -160,6 +200,12 @@ class Worker:
         self._process.wait()
         _kill_tagged(self._tag)
         self._release()
+
+    def interrupt(self) -> None:
+        """Ends the child from another thread than the one that talks to it, which then finds it dead."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            _kill_group(process.pid)
 
     def _release(self) -> None:
         self._process = None
@@ -226,18 +272,41 @@ class Pool:
         self._free: queue.LifoQueue[Worker] = queue.LifoQueue()
         for worker in self._workers:
             self._free.put(worker)
+        self._closed = False
+        self._broken: ChildFailed | None = (
+            None  # what could not be started once is not tried for each document
+        )
 
     def run(self, stage: str, payload: object, deadline_s: float) -> Any:
-        """As `Worker.run`; the deadline counts from when a worker took the job."""
+        """As `Worker.run`; the deadline counts from when a worker took the job. Raises `PoolClosed` after `close`."""
         worker = self._free.get()
         try:
+            if self._closed:
+                raise PoolClosed
+            if self._broken:
+                raise self._broken
             return worker.run(stage, payload, deadline_s)
+        except (StageFailed, ChildFailed) as error:
+            if self._closed:
+                raise PoolClosed from None  # it was ended by us, not by its document
+            if isinstance(error, ChildFailed):
+                self._broken = error
+            raise
         finally:
             self._free.put(worker)
 
     def close(self) -> None:
-        for worker in self._workers:
+        """Ends all children. What other threads have running or waiting here raises `PoolClosed`."""
+        self._closed = True
+        idle: list[Worker] = []
+        while len(idle) < len(self._workers):
+            for worker in self._workers:
+                worker.interrupt()
+            with suppress(queue.Empty):
+                idle.append(self._free.get(timeout=_TICK_S))
+        for worker in idle:
             worker.kill()
+            self._free.put(worker)
 
 
 @contextmanager

@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from pincite.console import (
     ExitCode,
     IndexOption,
     JsonOption,
+    complain,
     errors,
     one_line,
     print_json,
@@ -29,18 +31,22 @@ from storage.report import document_reports, index_report, progress
 from tasks.discover import settle_if_idle, source_root
 from tasks.plan import policy_of, space_of
 
+_COUNTS = ("discovered", "indexed", "unchanged", "failed", "deleted")
+
 
 def index(
     source: Annotated[Path, typer.Argument(help="The folder whose documents are to be found.")],
     index: IndexOption = DEFAULT_INDEX,
     chunker: Annotated[str | None, typer.Option(help="structural, or a reference strategy A to F.")] = None,
     model: Annotated[str | None, typer.Option(help="An embedding model's name or folder.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Extraction processes; 0 is one per core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Extraction processes; 0 is one per core.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Bring the index up to date with a folder: new, changed, deleted, stale and retryable documents."""
     settings = load_settings(chunker=chunker, model=model, workers=workers)
-    _run(source, index, settings, None, json)
+    _finish([_run(source, index, settings, None)], index, json)
 
 
 def retry(
@@ -61,22 +67,31 @@ def retry(
             f"no failed document is named {', '.join(map(one_line, unknown))}: see `pincite documents`"
         )
     sources = sorted({report.source for report in failed if not chosen or report.path in chosen})
-    if not sources:
+    if not sources and not json:
         say("Nothing to retry: no document is failed.")
-    for source in sources:
-        _run(Path(source), index, settings, chosen, json)
+    _finish([_run(Path(source), index, settings, chosen) for source in sources], index, json)
 
 
-def _run(
-    source: Path, index: Path, settings: Settings, chosen: tuple[str, ...] | None, as_json: bool
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """One run over one source."""
+
+    counts: Mapping[str, int]
+    seconds: float
+    idle: bool  # no document was read
+
+
+def _run(source: Path, index: Path, settings: Settings, chosen: tuple[str, ...] | None) -> _Done:
     began = time.monotonic()
     root = source_root(source)
     with Index.create(index, space_of(resolve_model(settings.model), settings)) as opened:
-        if settle_if_idle(opened, root, policy_of(settings, chosen)) is None:
+        idle = settle_if_idle(opened, root, policy_of(settings, chosen)) is not None
+        if not idle:
             with _progress(opened, root):
                 _run_flow(root, opened.path, settings, chosen)
-        _summarise(opened, time.monotonic() - began, as_json)
+        run = index_report(opened, "").last_run or {}
+    counts = {name: count for name in _COUNTS if isinstance(count := run.get(name), int)}
+    return _Done(counts, time.monotonic() - began, idle)
 
 
 def _run_flow(root: Path, index: Path, settings: Settings, chosen: tuple[str, ...] | None) -> None:
@@ -85,7 +100,11 @@ def _run_flow(root: Path, index: Path, settings: Settings, chosen: tuple[str, ..
     with prefect_api(index.resolve() / "prefect"):
         from flows.reindex import reindex
 
-        reindex(str(root), str(index), settings, chosen)
+        try:
+            reindex(str(root), str(index), settings, chosen)
+        except KeyboardInterrupt:  # which ends any command with exit code 130
+            complain("interrupted: what was finished is stored, the next run takes up the rest")
+            raise
 
 
 @contextmanager
@@ -114,21 +133,23 @@ def _progress(opened: Index, root: Path) -> Iterator[None]:
             follower.join()
 
 
-def _summarise(opened: Index, seconds: float, as_json: bool) -> None:
-    report = index_report(opened, "")
-    run = report.last_run or {}
-    names = ("discovered", "indexed", "unchanged", "failed", "deleted")
-    counts = {name: run.get(name) for name in names}
+def _finish(done: Sequence[_Done], index: Path, as_json: bool) -> None:
+    """Prints the sums over all runs and ends the command with its exit code."""
+    counts = {name: sum(one.counts.get(name, 0) for one in done) for name in _COUNTS}
+    with Index.open(index) as opened:
+        report = index_report(opened, "")
+        failed = document_reports(opened, "", state="failed")
+    seconds = sum(one.seconds for one in done)
     if as_json:
         print_json(
             {**counts, "chunks": report.chunks, "seconds": round(seconds, 3), "version": report.version}
         )
-    else:
-        if not counts["indexed"] and not counts["deleted"]:
+    elif done:
+        if all(one.idle for one in done) and not counts["deleted"]:
             say("Nothing to do: no document is new or changed.")
         say(", ".join(f"{count} {name}" for name, count in counts.items()))
-        say(f"{report.chunks} chunks, version {report.version}, {seconds:.1f} s, in {opened.path}")
-        for document in document_reports(opened, "", state="failed"):
+        say(f"{report.chunks} chunks, version {report.version}, {seconds:.1f} s, in {index}")
+        for document in failed:
             where = f", page {document.page}" if document.page else ""
             say(
                 f"failed: {one_line(document.path)} ({document.stage}{where}): {one_line(document.reason or '')}"

@@ -15,11 +15,20 @@ from pincite.console import ExitCode, JsonOption, complain, one_line, print_json
 from pincite.settings import load_settings
 from schemas.errors import UsageError
 from schemas.settings import Settings
-from tasks.inspection import Inspection, InspectionOrder, Leaf, Summary, leaves_of, summary_of
+from tasks.inspection import (
+    PAGES_AT_ONCE,
+    Inspection,
+    InspectionOrder,
+    Leaf,
+    Summary,
+    leaves_of,
+    other_pages,
+    summary_of,
+)
 from tasks.inspection_page import page_of
 from tasks.supervise import StageFailed, Worker
 
-DEFAULT_PAGES = "1-30"
+DEFAULT_PAGES = f"1-{PAGES_AT_ONCE}"
 _PAGES = re.compile(r"(?P<first>\d{1,9})(?P<range>-(?P<last>\d{1,9})?)?")
 
 
@@ -40,6 +49,8 @@ def inspect(
     first, last = _page_range(pages)
     if not file.is_file():
         raise UsageError(f"no such file: {file}")
+    if not _is_utf8(file.name):  # as an index run has it: no title or citation could hold such a name
+        raise UsageError(f"{one_line(file.name)}: its name is not UTF-8: rename it")
     target = out or (None if json else Path(f"{file.name}.inspect.html"))
     _check_target(target, file)
     inspection = _inspected(file, load_settings(), first, last)
@@ -51,6 +62,14 @@ def inspect(
         _report(inspection, target)
     if inspection.failure is not None:
         raise typer.Exit(ExitCode.FELL_SHORT)
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _page_range(pages: str) -> tuple[int, int]:
@@ -115,9 +134,9 @@ def _report(inspection: Inspection, target: Path | None) -> None:
         for warning in inspection.extraction.warnings:
             page = f" page {warning.page}:" if warning.page else ""
             say(f"warning {warning.code}:{page} {one_line(warning.message)}")
-        rest = summary.pages - len(leaves_of(inspection)) if summary.pages else 0
+        rest, others = other_pages(inspection)
         if rest:
-            say(f"{rest} of {summary.pages} pages are not shown; --pages {inspection.last + 1}- shows others")
+            say(f"{rest} of {summary.pages} pages are not shown; --pages {others} shows others")
     say(f"page {one_line(str(target))}")
 
 

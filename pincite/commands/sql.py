@@ -1,7 +1,9 @@
 """`pincite sql`."""
 
 import csv
+import math
 import sys
+from decimal import Decimal
 from typing import Annotated
 
 import typer
@@ -22,8 +24,21 @@ def sql(
     with Index.open(index) as opened:
         table = query(opened, statement)
     if json:
-        print_json(table.to_pylist())
+        print_json(_plain(table.to_pylist()))
         return
     writer = csv.writer(sys.stdout)
     writer.writerow(table.column_names)
     writer.writerows(row.values() for row in table.to_pylist())
+
+
+def _plain(value: object) -> object:
+    """The value as JSON can say it: sums of integers stay exact, times are text, NaN and infinity are null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | None) else str(value)

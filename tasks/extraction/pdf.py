@@ -20,7 +20,7 @@ from tasks.extraction.pdf_notes import attachment_warnings, metadata_title, outl
 from tasks.extraction.pdf_open import open_pdf
 from tasks.extraction.pdf_page import PageContent, read
 from tasks.extraction.pdf_second import SecondReader
-from tasks.extraction.pdf_structure import find_headings, parted_at_outline, without_running_lines
+from tasks.extraction.pdf_structure import Headings, find_headings, parted_at_outline, without_running_lines
 from tasks.extraction.sketch import Sketch
 
 MEDIA_TYPE = "application/pdf"
@@ -59,11 +59,7 @@ def extract_pdf(
     del pages
     pages = parted_at_outline(list(with_whole_words(kept)), entries)
     headings = find_headings(pages, entries)
-    assembly = Assembly()
-    for index, page in enumerate(pages):
-        assembly.add_page(page, index, headings)
-    if sketch is not None:
-        sketch.settle(assembly.sources)
+    assembly = _assembled(pages, headings, sketch)
     text = assembly.text
     warnings += _condensed(assembly.warnings) + _told(running)
     if not any(character.isalnum() for character in text):
@@ -105,6 +101,15 @@ def _pages(
             warning = DocumentWarning("page-unreadable", f"the page can't be opened ({error})", number)
             content = PageContent(number, 0.0, 0.0, (), warnings=(warning,))
         yield replace(content, ocr_words=()) if content.ocr_words else content
+
+
+def _assembled(pages: Sequence[PageContent], headings: Headings, sketch: Sketch | None) -> Assembly:
+    assembly = Assembly()
+    for index, page in enumerate(pages):
+        assembly.add_page(page, index, headings)
+    if sketch is not None:
+        sketch.settle(assembly.sources)
+    return assembly
 
 
 def _condensed(warnings: Sequence[DocumentWarning]) -> list[DocumentWarning]:

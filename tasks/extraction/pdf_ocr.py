@@ -27,6 +27,17 @@ DECODED_RATIO = 4  # an image may have this many times the pixel limit: pdfium s
 
 
 @dataclass(frozen=True, slots=True)
+class TurnedPart:
+    """A picture that was turned to be read; its words stand in it as if its upright form were stretched over it."""
+
+    x0: float
+    top: float
+    x1: float
+    bottom: float
+    turn: float  # degrees clockwise from its upright form to the picture as it stands
+
+
+@dataclass(frozen=True, slots=True)
 class Scanned:
     """What OCR read from a page: words in points on the page as it stands upright."""
 
@@ -37,6 +48,7 @@ class Scanned:
     confidence: float | None
     warnings: tuple[DocumentWarning, ...]
     turn: float = 0.0  # degrees clockwise from the words' upright page to the page that was read
+    parts: tuple[TurnedPart, ...] = ()
 
 
 def render(page: pdfium.PdfPage, frame: Frame, scale: float) -> Image.Image:
@@ -175,7 +187,9 @@ def scan_picture(
         )
         for w in result.words
     )
-    return replace(result, words=words)
+    x1, bottom = x0 + across * result.width, top + down * result.height
+    parts = (TurnedPart(x0, top, x1, bottom, result.turn),) if result.turned else ()
+    return replace(result, words=words, turn=0.0, parts=parts)
 
 
 def within(scanned: Sequence[WordBox], boxes: Sequence[WordBox]) -> tuple[WordBox, ...]:

@@ -18,6 +18,7 @@ from tasks.extraction.pdf_ocr import (
     INK,
     MUCH_INK,
     Scanned,
+    TurnedPart,
     can_be_seen,
     check_pictures,
     glance,
@@ -52,6 +53,7 @@ class PageContent:
     frame_height: float = 0.0  # of the page as its text stands upright
     ocr_words: tuple[WordBox, ...] = ()  # on the upright page; for a sketch, not kept
     ocr_turn: float = 0.0  # degrees clockwise from there to the page as shown
+    turned_parts: tuple[TurnedPart, ...] = ()  # of the upright page
 
 
 @dataclass(slots=True)
@@ -109,6 +111,7 @@ def read(page: pdfium.PdfPage, number: int, settings: Settings, second: SecondRe
         frame_height=size[1],
         ocr_words=scanned.words if scanned else (),
         ocr_turn=turn,
+        turned_parts=scanned.parts if scanned else (),
     )
 
 
@@ -187,7 +190,8 @@ def _scanned(sheet: _Sheet, groups: list[Group]) -> Scanned | None:
     if not read:
         return None
     every = tuple(word for result in read for word in result.words)
-    return replace(read[0], words=every, confidence=_confidence(every))
+    parts = tuple(part for result in read for part in result.parts)
+    return replace(read[0], words=every, confidence=_confidence(every), turn=0.0, parts=parts)
 
 
 def _confidence(words: Sequence[WordBox]) -> float:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from PIL import Image
 
 from tasks.extraction.layout import WordBox
+from tasks.extraction.pdf_ocr import TurnedPart
 from tasks.extraction.pdf_page import PageContent
 from tasks.extraction.pdf_pieces import Line, Piece
 
@@ -20,7 +21,10 @@ IMAGE_SIDE = 4_000
 IMAGE_TYPE = "image/webp"
 QUALITY = 72  # of 100: small type stays sharp, an A4 page of text takes about 90 kB
 
-Corners = tuple[tuple[float, float], tuple[float, float], tuple[float, float], tuple[float, float]]
+Box = tuple[float, float, float, float]
+"""(x0, top, x1, bottom) on the upright page."""
+Point = tuple[float, float]
+Corners = tuple[Point, Point, Point, Point]
 """Where the upper left, upper right, lower right and lower left of an upright box stand on the page as shown."""
 
 
@@ -70,6 +74,7 @@ class Sketch:
     first: int
     last: int
     sheets: dict[int, Sheet] = field(default_factory=dict)
+    parts: dict[int, tuple[TurnedPart, ...]] = field(default_factory=dict)  # by page
 
     def wants(self, number: int) -> bool:
         return self.first <= number <= self.last
@@ -78,11 +83,12 @@ class Sketch:
         """Takes a page that is wanted as it was just read. `missing`: why there is no image."""
         size = (page.width, page.height)
         words = [
-            WordArea(w.text, w.confidence or 0, _corners(_box(w), page.ocr_turn, size))
+            WordArea(w.text, w.confidence or 0, _corners(_box(w), page.ocr_turn, size, page.turned_parts))
             for w in page.ocr_words
         ]
         encoded = b"" if image is None else _encoded(image)
         self.sheets[page.number] = Sheet(page.number, *size, encoded, missing, words=words)
+        self.parts[page.number] = page.turned_parts
 
     def leave_out(self, before: Iterable[PageContent], after: Iterable[PageContent]) -> None:
         """Takes the lines that the pages had `before` and no longer have `after`."""
@@ -91,7 +97,7 @@ class Sketch:
                 continue
             left = {id(line) for piece in kept.pieces for line in piece.lines}
             sheet.left_out += [
-                LineArea(line.text.text, _corners(_hull([line]), piece.turn, (page.width, page.height)))
+                LineArea(line.text.text, self._corners(_hull([line]), piece, sheet))
                 for piece in page.pieces
                 for line in piece.lines
                 if id(line) not in left
@@ -103,12 +109,10 @@ class Sketch:
             sheet = self.sheets.get(number)
             if sheet is None:
                 continue
-            for box in _boxes(piece):
-                size = (sheet.width, sheet.height)
-                sheet.blocks.append(BlockArea(block, _corners(box, piece.turn, size)))
+            sheet.blocks += [BlockArea(block, self._corners(box, piece, sheet)) for box in _boxes(piece)]
 
-
-Box = tuple[float, float, float, float]
+    def _corners(self, box: Box, piece: Piece, sheet: Sheet) -> Corners:
+        return _corners(box, piece.turn, (sheet.width, sheet.height), self.parts[sheet.number])
 
 
 def fitting(width: float, height: float, pixels: int) -> float:
@@ -154,17 +158,40 @@ def _box(word: WordBox) -> Box:
     return word.x0, word.top, word.x1, word.bottom
 
 
-def _corners(box: Box, turn: float, size: tuple[float, float]) -> Corners:
+def _corners(box: Box, turn: float, size: tuple[float, float], parts: Sequence[TurnedPart]) -> Corners:
     """The corners after the upright page was turned clockwise by `turn` degrees into the page of `size`.
 
-    Both pages have the same centre.
+    Within one of the `parts` the box is first moved to where the picture has it.
     """
-    width, height = size if round(turn / 90) % 2 == 0 else size[::-1]
-    cos, sin = math.cos(math.radians(turn)), math.sin(math.radians(turn))
-
-    def moved(x: float, y: float) -> tuple[float, float]:
-        across, down = x - width / 2, y - height / 2
-        return size[0] / 2 + cos * across - sin * down, size[1] / 2 + sin * across + cos * down
-
+    upright = size if _keeps_sides(turn) else size[::-1]
+    part = next((each for each in parts if _inside(box, each)), None)
     x0, top, x1, bottom = box
-    return moved(x0, top), moved(x1, top), moved(x1, bottom), moved(x0, bottom)
+    corners = ((x0, top), (x1, top), (x1, bottom), (x0, bottom))
+    placed = [_turned(_in_picture(at, part) if part else at, turn, upright, size) for at in corners]
+    return placed[0], placed[1], placed[2], placed[3]
+
+
+def _keeps_sides(turn: float) -> bool:
+    return round(turn / 90) % 2 == 0
+
+
+def _turned(at: Point, turn: float, upright: tuple[float, float], size: tuple[float, float]) -> Point:
+    """The point after a page `upright` was turned clockwise into one of `size`; both have the same centre."""
+    cos, sin = math.cos(math.radians(turn)), math.sin(math.radians(turn))
+    across, down = at[0] - upright[0] / 2, at[1] - upright[1] / 2
+    return size[0] / 2 + cos * across - sin * down, size[1] / 2 + sin * across + cos * down
+
+
+def _inside(box: Box, part: TurnedPart) -> bool:
+    across, down = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    return part.x0 <= across <= part.x1 and part.top <= down <= part.bottom
+
+
+def _in_picture(at: Point, part: TurnedPart) -> Point:
+    """Where a point of the upright form, which was stretched over the picture, stands in the picture."""
+    size = (part.x1 - part.x0, part.bottom - part.top)
+    upright = size if _keeps_sides(part.turn) else size[::-1]
+    stretch = upright[0] / max(size[0], 1.0), upright[1] / max(size[1], 1.0)
+    own = ((at[0] - part.x0) * stretch[0], (at[1] - part.top) * stretch[1])
+    x, y = _turned(own, part.turn, upright, size)
+    return part.x0 + x, part.top + y

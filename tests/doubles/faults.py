@@ -91,6 +91,12 @@ def exit_politely() -> None:
     sys.exit("bye")
 
 
+def hang_up() -> None:
+    """Closes what it inherited, as what turns into a daemon does, and lives on."""
+    os.closerange(3, 256)
+    time.sleep(3600)
+
+
 FAULTS = {
     "raise": raise_error,
     "raise-document-error": raise_document_error,
@@ -104,6 +110,7 @@ FAULTS = {
     "allocate": allocate,
     "allocate-at-once": allocate_at_once,
     "sys-exit": exit_politely,
+    "hang-up": hang_up,
 }
 
 
@@ -116,6 +123,10 @@ def fault(name: str, at: At) -> None:
 def double(number: int, at: At) -> int:
     """A stage that works."""
     return 2 * number
+
+
+def complain_of_memory(_payload: object, _at: At) -> None:
+    print("MemoryError, which the parser survived", file=sys.stderr, flush=True)
 
 
 def own_pid(_payload: object, at: At) -> int:

@@ -180,6 +180,46 @@ def test_a_killed_run_is_taken_over_and_loses_nothing(tmp_path: Path) -> None:
     assert_verified(index)
 
 
+def test_an_embedder_that_can_not_be_loaded_ends_the_run_and_fails_no_document(
+    api: str, docs: Path, tmp_path: Path
+) -> None:
+    from encoders.models import resolve_model
+    from schemas.errors import ChildFailed
+
+    broken = tmp_path / "broken-model"
+    shutil.copytree(resolve_model("all-MiniLM-L6-v2").folder, broken)
+    (broken / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(ChildFailed, match=r"broken-model.*can't be loaded"):
+        reindex(docs, tmp_path / "index", replace(Settings(), model=str(broken)))
+    assert {report.state for report in reports(tmp_path / "index").values()} == {"pending"}
+
+
+def test_an_interrupted_run_ends_at_once_and_blames_no_document(tmp_path: Path) -> None:
+    docs, index = tmp_path / "docs", tmp_path / "index"
+    docs.mkdir()
+    for number in range(20):
+        (docs / f"{number:02}.fault").write_text("hang")
+    settings = {"PINCITE_EXTRACTORS": '{".fault": "tests.doubles.faults:extract_by_first_word"}'}
+    run = subprocess.Popen(
+        [sys.executable, "-m", "pincite", "index", str(docs), "--index", str(index)],
+        cwd=ROOT,
+        env=os.environ | settings,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until = time.monotonic() + 120
+    while _states(index).get("running", 0) < 16:
+        assert run.poll() is None and time.monotonic() < until
+        time.sleep(0.1)
+    run.send_signal(signal.SIGINT)
+    _, complaints = run.communicate(timeout=60)  # the hanging documents have 300 s
+    assert run.returncode == 130
+    assert "interrupted: what was finished is stored" in complaints and "Traceback" not in complaints
+    assert {report.state for report in reports(index).values()} == {"pending"}
+    _wait_for_none(family(index))
+
+
 def _states(index: Path) -> Mapping[str, int]:
     if not (index / "ledger.sqlite").exists():
         return {}

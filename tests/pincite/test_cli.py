@@ -39,6 +39,17 @@ def test_the_same_run_again_does_no_work_and_says_so(pincite: Pincite, samples: 
     assert "Nothing to do" in again.stdout and "11 unchanged, 3 failed" in again.stdout
 
 
+def test_any_value_of_sql_is_json(pincite: Pincite, samples: Path) -> None:
+    statement = (
+        "SELECT sum(chunks) AS s, avg(1.5) AS a, DATE '2026-01-02' AS d, 'nan'::FLOAT AS n, [1.5] AS l"
+    )
+    result = pincite("sql", f"{statement} FROM documents", "--index", samples, "--json")
+    assert result.returncode == 0, result.stderr
+    (row,) = loads(result.stdout)
+    assert isinstance(row.pop("s"), int)
+    assert row == {"a": 1.5, "d": "2026-01-02", "n": None, "l": [1.5]}
+
+
 def test_status_and_documents_name_every_failure(pincite: Pincite, samples: Path) -> None:
     status = loads(pincite("status", "--index", samples, "--json").stdout)
     assert status["documents"] == {"indexed": 11, "failed": 3, "pending": 0, "running": 0, "stale": 0}
@@ -100,6 +111,13 @@ def test_words_of_any_script_find_their_document(
     assert any(hit["document"] == document and hit["locator"].startswith(locator) for hit in hits[:4])
 
 
+def test_a_passage_under_the_confidence_of_the_settings_is_flagged(pincite: Pincite, samples: Path) -> None:
+    command = ("search", "inspection findings", "--mode", "bm25", "-k", 3, "--index", samples)
+    flag = "read by OCR with low confidence"
+    assert flag not in pincite(*command).stdout
+    assert flag in pincite(*command, PINCITE_OCR__LOW_CONFIDENCE="100").stdout
+
+
 def test_nothing_under_the_threshold_is_a_refusal(pincite: Pincite, samples: Path) -> None:
     question = "how do i renew my spanish passport"
     refused = pincite("search", question, "--threshold", 0.3, "--index", samples)
@@ -136,6 +154,22 @@ def test_retry_tries_a_failed_document_that_was_mended(pincite: Pincite, tmp_pat
     assert wrong.returncode == 2 and "no failed document is named plain.txt" in wrong.stderr
 
 
+def test_retry_covers_every_source_and_says_what_it_did(pincite: Pincite, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    for source in ("one", "two"):
+        (tmp_path / source).mkdir()
+        (tmp_path / source / "log.unknown").write_text("The motor hums.\n")
+        failed = pincite("index", tmp_path / source, "--index", index)
+        assert failed.returncode == 1 and "Nothing to do" not in failed.stdout
+    (tmp_path / "pincite.toml").write_text(
+        '[extractors]\n".unknown" = "tasks.extraction.plain:extract_plain"\n', encoding="utf-8"
+    )
+    retried = pincite("retry", "--index", index, "--json", cwd=tmp_path)
+    assert (retried.returncode, loads(retried.stdout)["indexed"]) == (0, 2), retried.stderr
+    nothing = pincite("retry", "--index", index, "--json", cwd=tmp_path)
+    assert (nothing.returncode, loads(nothing.stdout)["discovered"]) == (0, 0)
+
+
 def test_chunk_prints_the_chunks_of_one_file(pincite: Pincite, tmp_path: Path) -> None:
     file = tmp_path / "Guide.md"
     file.write_text("# Guide\n\nlost before the first section\n\n## Start\n\nTurn the valve. Wait.\n")
@@ -166,6 +200,24 @@ def test_wrong_use_says_what_and_exits_with_2(
     result = pincite(*(argument.format(index=samples) for argument in arguments))
     assert result.returncode == 2, result.stdout
     assert words in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"limits = 5\n", "limits"),
+        (b"\xff", "can't be read"),
+        (b"workers = -1\n", "workers"),
+        (b"[limits]\ndeadline_s = 0\n", "limits.deadline_s"),
+        (b"[ocr]\ndpi = -200\n", "ocr.dpi"),
+    ],
+)
+def test_a_wrong_setting_is_named(
+    pincite: Pincite, samples: Path, tmp_path: Path, content: bytes, words: str
+) -> None:
+    (tmp_path / "pincite.toml").write_bytes(content)
+    result = pincite("status", "--index", samples, cwd=tmp_path)
+    assert result.returncode == 2 and words in result.stderr and "Traceback" not in result.stderr
 
 
 def test_a_typo_in_the_settings_file_is_named(pincite: Pincite, samples: Path, tmp_path: Path) -> None:

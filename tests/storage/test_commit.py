@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from schemas.errors import Failure
 from schemas.records import DocumentWarning
+from storage import ledger
 from storage.commit import fail, lease, publish
 from storage.index import Index
 from storage.register import register
@@ -66,6 +67,24 @@ def test_a_job_whose_lease_another_run_took_never_publishes(index: Path, source:
     assert states(index) == {"a.txt": ("indexed", None)}
     with Index.open(index) as opened:
         assert all(check.ok for check in verify(opened))
+
+
+@pytest.mark.parametrize(
+    "moved_on",
+    [{"source_version": 2}, {"revision": 2}, {"lease_owner": "another run"}, {"state": "pending"}],
+    ids=lambda change: next(iter(change)),
+)
+def test_each_part_of_the_compare_and_set_holds_alone(
+    index: Path, source: Path, moved_on: dict[str, object]
+) -> None:
+    fill(source, {"a.txt": "words"})
+    with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", str(source)) as run:
+        late = take(run, discover(run, POLICY).pending[0])
+        with ledger.writing(opened.engine) as connection:
+            connection.execute(ledger.documents.update().values(moved_on))
+        assert publish(run, [late], POLICY) == frozenset()
+        assert not fail(run, late.job, Failure("extract", "error", "too late"))
+    assert found(index) == {}
 
 
 def test_a_job_of_a_deleted_document_never_publishes(index: Path, source: Path) -> None:

@@ -143,13 +143,27 @@ def test_a_run_that_ends_by_an_exception_frees_its_documents(index: Path, source
     fill(source, {"a.txt": "words"})
     with Index.create(index, SPACE) as opened:
         with pytest.raises(RuntimeError), begin_run(opened, "reindex", str(source)) as run:
-            lease(run, discover(run, POLICY).pending[0], POLICY, LEASE_S)
+            (pending,) = discover(run, POLICY).pending
+            lease(run, pending, POLICY, LEASE_S)
             raise RuntimeError("the disk \udcff is gone")
         with ledger.reading(opened.engine) as connection:
             (row,) = connection.execute(sa.select(ledger.runs)).all()
         assert (row.state, row.message) == ("broken", "RuntimeError: the disk \\udcff is gone")
         assert states(index) == {"a.txt": ("pending", None)}
+        assert lease(run, pending, POLICY, LEASE_S) is None, "a task that comes late takes nothing"
         assert all(check.ok for check in verify(opened))
+
+
+def test_a_run_over_another_source_frees_what_a_killed_run_held(
+    index: Path, source: Path, tmp_path: Path
+) -> None:
+    fill(source, {"a.txt": "first", "b.txt": "second", "c.txt": "third"})
+    holder = start(HOLDER, index, source)
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    holder.send_signal(signal.SIGKILL)
+    holder.communicate()
+    reindex(index, fill(tmp_path / "other", {"d.txt": "fourth"}))
+    assert {state for state, _ in states(index).values()} == {"pending", "indexed"}
 
 
 def test_the_lock_names_nobody_once_it_is_free(index: Path) -> None:

@@ -110,6 +110,16 @@ def test_documents_that_come_together_share_a_commit(
     assert sum(double.groups) == 8 and len(double.groups) <= 2
 
 
+def test_a_group_is_full_by_its_chunks(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> None:
+    double = CommitDouble()
+    monkeypatch.setattr(publishing, "publish", double)
+    monkeypatch.setattr(publishing, "LINGER_S", 60.0)
+    monkeypatch.setattr(publishing, "GROUP_CHUNKS", 2)
+    publisher.expect(1)  # a document that is long on its way
+    assert publish_all(publisher, 1) == [True]
+    assert double.groups == [1]
+
+
 def test_nobody_waits_for_documents_that_are_not_coming(
     publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tasks.supervise import Pool, StageFailed, Worker, end_leftovers, pool, tagged_processes
+from schemas.errors import ChildFailed
+from tasks.supervise import Pool, PoolClosed, StageFailed, Worker, end_leftovers, pool, tagged_processes
 
 MEMORY_BYTES = 300 << 20
 FAULT = "tests.doubles.faults:fault"
@@ -59,6 +60,7 @@ def test_a_result_comes_back_and_the_process_is_kept(worker: Worker) -> None:
         ("sys-exit", "SystemExit", "SystemExit: bye", 5),
         ("segfault", "crashed", "the process of the extract stage ended with SIGSEGV", 5),
         ("fork-and-exit", "crashed", "the process of the extract stage ended with exit code 0", 5),
+        ("hang-up", "crashed", "the process of the extract stage hung up without a result", 5),
         ("allocate", "memory limit", "needed more than 300 MiB", 5),
         ("allocate-at-once", "memory limit", "needed more than 300 MiB", 5),
     ],
@@ -80,6 +82,11 @@ def test_a_hang_ends_at_its_deadline_with_all_that_it_started(worker: Worker, fa
     assert not left_over(family)
 
 
+def test_what_an_earlier_document_said_is_no_reason_for_this_one(worker: Worker) -> None:
+    worker.run("tests.doubles.faults:complain_of_memory", None, 30)
+    assert failure_of(worker, "exit")[1] == "crashed"
+
+
 def test_memory_kept_by_one_document_is_not_counted_against_the_next(worker: Worker) -> None:
     first = worker.run(PID, None, 30)
     failure_of(worker, "allocate")
@@ -91,13 +98,23 @@ def test_start_up_does_not_count_for_the_deadline(family: str) -> None:
         assert workers.run(DOUBLE, 2, 1.0) == 4
 
 
-def test_a_start_up_that_fails_is_a_failure(family: str) -> None:
-    with (
-        pool(1, MEMORY_BYTES, family, first=(FAULT, "exit")) as workers,
-        pytest.raises(StageFailed) as caught,
-    ):
-        workers.run(DOUBLE, 2, 10.0)
-    assert "exit code 7" in caught.value.failure.reason
+@pytest.mark.parametrize(("fault", "words"), [("exit", "exit code 7"), ("raise", "unexpected operator BT")])
+def test_a_start_up_that_fails_is_no_documents_fault(family: str, fault: str, words: str) -> None:
+    with pool(1, MEMORY_BYTES, family, first=(FAULT, fault)) as workers:
+        for _ in range(2):
+            with pytest.raises(ChildFailed, match=words):
+                workers.run(DOUBLE, 2, 10.0)
+        assert not left_over(family)
+
+
+def test_a_child_that_can_not_be_started_leaves_nothing_open(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(ChildFailed, match="No such file"):
+        worker.run(DOUBLE, 2, 10.0)
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_no_process_outlives_its_pool(family: str) -> None:
@@ -157,6 +174,20 @@ def test_a_fault_in_one_process_leaves_the_others_alone(family: str) -> None:
     with pool(2, MEMORY_BYTES, family) as workers, ThreadPoolExecutor(4) as threads:
         outcomes = list(threads.map(lambda n: outcome(workers, n), range(15)))
     assert outcomes == ["crashed" if n % 5 == 0 else str(2 * n) for n in range(15)]
+
+
+def test_closing_ends_what_runs_and_what_waits_and_blames_no_document(family: str) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(6) as threads:
+        with pool(2, MEMORY_BYTES, family) as workers:
+            running = [threads.submit(workers.run, FAULT, "hang", 30.0) for _ in range(6)]
+            _wait_until(lambda: len(left_over(family)) == 2)
+            began = time.monotonic()
+        ends = [one.exception() for one in running]
+    assert [type(end) for end in ends] == [PoolClosed] * 6
+    assert time.monotonic() - began < 10
+    assert not left_over(family)
 
 
 def _wait_until(condition: object, seconds: float = 20.0) -> None:

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from pincite.commands import chunk, index, inspect, report, search, sql, verify
+from pincite.commands import ask, chunk, cite, index, inspect, report, search, sql, verify
 from pincite.console import ExitCode, complain
 from schemas.errors import PinciteError
 
@@ -24,6 +24,8 @@ for command in (
     report.status,
     report.documents,
     search.search,
+    ask.ask,
+    cite.cite,
     verify.verify,
     chunk.chunk,
     inspect.inspect,

@@ -5,6 +5,10 @@ chunker = "E"                     PINCITE_CHUNKER=E
 deadline_s = 60                   PINCITE_LIMITS__DEADLINE_S=60
 [ocr]
 languages = ["eng", "deu"]        PINCITE_OCR__LANGUAGES='["eng", "deu"]'
+[answer]
+base_url = "http://…/v1"          PINCITE_ANSWER__BASE_URL=http://…/v1
+
+The key of the endpoint is PINCITE_ANSWER_KEY, only there: a file with settings is shared too easily.
 """
 
 import tomllib
@@ -18,10 +22,10 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
 from schemas.errors import UsageError
-from schemas.settings import Limits, Ocr, Settings
+from schemas.settings import Answer, Limits, Ocr, Settings
 
 SETTINGS_FILE = "pincite.toml"
-_TABLES = {"limits": Limits, "ocr": Ocr}
+_TABLES = {"limits": Limits, "ocr": Ocr, "answer": Answer}
 _DEFAULTS = Settings()
 
 
@@ -34,6 +38,7 @@ class _Sources(BaseSettings):
     chunker: str = _DEFAULTS.chunker
     limits: Limits = _DEFAULTS.limits
     ocr: Ocr = _DEFAULTS.ocr
+    answer: Answer = _DEFAULTS.answer
     workers: int = _DEFAULTS.workers
     attempts: int = _DEFAULTS.attempts
     include_hidden_text: bool = _DEFAULTS.include_hidden_text

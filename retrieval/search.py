@@ -27,6 +27,7 @@ from schemas.records import Hit, Space
 from schemas.settings import Settings
 from storage.index import Index
 from storage.snapshot import LiveDocument, Snapshot
+from storage.texts import StoredText, read_texts
 
 if TYPE_CHECKING:
     from encoders.embedding import Embedder
@@ -73,6 +74,10 @@ class Searcher:
 
     def close(self) -> None:
         self._index.close()
+
+    def texts(self, document_ids: Sequence[str], version: int | None = None) -> dict[str, StoredText]:
+        """The stored texts of documents by id, at the version of a result or the newest."""
+        return read_texts(self._index, document_ids, version)
 
     def search(
         self, query: str, mode: Mode = "hybrid", k: int = 10, threshold: float | None = None

@@ -9,6 +9,7 @@ PinciteError
 ├── IndexBusy             another run holds the index; exit code 2
 ├── ServerFailed          the embedded Prefect server did not start; exit code 2
 ├── ChildFailed           a child process that works on documents can't be started; exit code 2
+├── AnswerFailed          the answering endpoint gave no whole answer; exit code 2
 └── DocumentError         one document can't be processed; ends only that document
     ├── Unsupported       no extractor for this format
     ├── Encrypted         a password is needed
@@ -59,6 +60,10 @@ class ServerFailed(PinciteError):
 
 class ChildFailed(PinciteError):
     """No child process can be started or set up: no document's fault."""
+
+
+class AnswerFailed(PinciteError):
+    """The endpoint that writes answers refused, broke off or stayed silent."""
 
 
 class DocumentError(PinciteError):

@@ -30,11 +30,22 @@ class Ocr:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """An endpoint that speaks the chat completions of OpenAI. Without `base_url` no model is called."""
+
+    base_url: str = ""  # "http://127.0.0.1:8080/v1"
+    model: str = ""
+    timeout_s: float = 60.0  # to connect, and between two pieces of the answer
+    deadline_s: float = 300.0  # of the whole answer
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     model: str = DEFAULT_MODEL  # a name that `encoders.models` knows, or a folder
     chunker: str = DEFAULT_CHUNKER  # structural, or a reference strategy A to F
     limits: Limits = field(default_factory=Limits)
     ocr: Ocr = field(default_factory=Ocr)
+    answer: Answer = field(default_factory=Answer)
     workers: int = 0  # extraction processes; 0 is one per core
     attempts: int = 3  # of a failed document whose file did not change
     include_hidden_text: bool = False
@@ -44,7 +55,9 @@ class Settings:
 
 def recipe(settings: Settings) -> str:
     """Digest of what the result of a document depends on: another recipe makes it stale."""
-    return _digest([PIPELINE_VERSION, asdict(settings.ocr), settings.include_hidden_text, dict(settings.extractors)])
+    return _digest(
+        [PIPELINE_VERSION, asdict(settings.ocr), settings.include_hidden_text, dict(settings.extractors)]
+    )
 
 
 def limits_digest(settings: Settings) -> str:

@@ -125,3 +125,8 @@ SEGMENT_SCHEMAS = {"texts": TEXTS, "chunks": CHUNKS, "postings": POSTINGS}
 def chunk_id(document_id: str, revision: int, ordinal: int) -> str:
     """The id that orders chunks: by document, revision, then place in the text."""
     return f"{document_id}-{revision:06d}-{ordinal:06d}"
+
+
+def document_of(chunk_id: str) -> str:
+    """The document id that a chunk id begins with."""
+    return chunk_id.rsplit("-", 2)[0]

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from pincite.cli import main
+
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "samples" / "documents"
 
@@ -28,6 +30,29 @@ def pincite() -> Pincite:
             timeout=300,
             check=False,
         )
+
+    return run
+
+
+@pytest.fixture
+def pincite_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Pincite:
+    """The same in this process, for many runs: the model is loaded once."""
+
+    def run(*arguments: object, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "argv", ["pincite", *map(str, arguments)])
+            patched.chdir(cwd)
+            for name, value in variables.items():
+                patched.setenv(name, value)
+            capsys.readouterr()
+            try:
+                main()
+                code: object = 0
+            except SystemExit as ended:
+                code = ended.code or 0
+        printed = capsys.readouterr()
+        assert isinstance(code, int)
+        return subprocess.CompletedProcess(sys.argv, code, printed.out, printed.err)
 
     return run
 

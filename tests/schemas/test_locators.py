@@ -8,6 +8,7 @@ from schemas.locators import (
     column_letters,
     column_number,
     overlapping,
+    parse_passage,
     place_fragment,
 )
 from schemas.records import Place, PlaceKind
@@ -58,3 +59,23 @@ def test_columns_count_in_letters(letters: str, number: int) -> None:
 def test_a_label_that_is_no_range_is_an_error() -> None:
     with pytest.raises(ValueError, match="not a cell range"):
         cell_range(["A1"])
+
+
+@pytest.mark.parametrize(
+    ("passage", "parts"),
+    [
+        ("a.pdf#char=0,12", ("a.pdf", 0, 12)),
+        ("a#1.pdf#char=5,9#char=0,12", ("a#1.pdf#char=5,9", 0, 12)),
+        ("dir/a b.txt#char=7,7", ("dir/a b.txt", 7, 7)),
+        ("a.pdf", None),
+        ("a.pdf#char=0", None),
+        ("a.pdf#char=0,-1", None),
+        ("a.pdf#page=3", None),
+        ("#char=0,1", None),
+        ("a.pdf#char=0,12345678901", None),
+    ],
+)
+def test_a_passage_is_read_back_from_its_name(passage: str, parts: tuple[str, int, int] | None) -> None:
+    assert parse_passage(passage) == parts
+    if parts:
+        assert parts[0] + char_fragment(parts[1], parts[2]) == passage

@@ -1,0 +1,144 @@
+"""Opening a passage by its name: DOCUMENT#char=from,to."""
+
+import difflib
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from pincite.console import one_line
+from schemas.errors import UsageError
+from schemas.locators import char_fragment, overlapping, parse_passage, place_fragment
+from schemas.settings import Settings
+from storage.index import Index
+from storage.segments import sha256_of
+from storage.snapshot import LiveDocument, Snapshot
+from storage.texts import StoredText, read_texts
+from tasks.passage_pages import PassageOrder, PassagePage
+from tasks.supervise import StageFailed, Worker
+
+MOST_PAGES = 6  # of one passage that are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of a document's canonical text with what stands around it."""
+
+    document: str
+    document_id: str
+    title: str
+    media_type: str
+    start: int
+    end: int
+    locator: str
+    quote: str
+    before: str
+    after: str
+    left: int  # characters behind `after`
+    version: int
+    stale: str  # why the document's file is newer than this text; "" when it is not
+
+    @property
+    def places(self) -> list[str]:
+        """The locators, each once."""
+        return list(dict.fromkeys([self.locator, char_fragment(self.start, self.end)]))
+
+
+def open_passage(index: Index, name: str, context: int) -> tuple[Passage, StoredText]:
+    """The passage with up to `context` characters on each side, from the newest version.
+
+    Raises `UsageError` for a name of another form, a document that is not there, and a range beyond its text.
+    """
+    parsed = parse_passage(name)
+    if parsed is None:
+        raise UsageError(
+            f"{one_line(name)!r} is no passage: expected DOCUMENT#char=from,to, as a search prints it"
+        )
+    document_name, start, end = parsed
+    with index.snapshot() as snapshot:
+        document, version = _document(snapshot, document_name), snapshot.version
+    stored = read_texts(index, [document.document_id], version)[document.document_id]
+    length = len(stored.text)
+    if not start < end <= length:
+        reason = "is empty" if start >= end and end <= length else f"is beyond its {length:,} characters"
+        raise UsageError(
+            f"{char_fragment(start, end)} {reason}: {one_line(document.path)} has #char=0,{length}"
+        )
+    places = overlapping(stored.places, start, end)
+    after = stored.text[end : end + context]
+    passage = Passage(
+        document=document.path,
+        document_id=document.document_id,
+        title=document.title,
+        media_type=document.media_type,
+        start=start,
+        end=end,
+        locator=place_fragment(places) or char_fragment(start, end),
+        quote=stored.text[start:end],
+        before=stored.text[max(0, start - context) : start],
+        after=after,
+        left=length - end - len(after),
+        version=version,
+        stale=document.stale_reason,
+    )
+    return passage, stored
+
+
+def _document(snapshot: Snapshot, name: str) -> LiveDocument:
+    """The document of this path, or of this id."""
+    documents = snapshot.documents()
+    found = [one for one in documents if one.path == name] or [
+        one for one in documents if one.document_id == name
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(one.document_id for one in found)
+        raise UsageError(f"{len(found)} documents are named {one_line(name)}: say which by its id, {ids}")
+    near = difflib.get_close_matches(name, [one.path for one in documents], 3)
+    hint = f" Did you mean {', '.join(map(one_line, near))}?" if near else ""
+    raise UsageError(f"the index has no document {one_line(name)!r}.{hint} `pincite documents` lists them")
+
+
+def has_pages(stored: StoredText) -> bool:
+    """Whether the document is one whose pages can be shown: a PDF or a picture."""
+    media_type = stored.document.media_type
+    return bool(stored.pages) and (media_type == "application/pdf" or media_type.startswith("image/"))
+
+
+def page_images(
+    stored: StoredText, start: int, end: int, settings: Settings
+) -> tuple[tuple[PassagePage, ...], str]:
+    """(the pages of the passage, why they are missing or "").
+
+    The file is read again in a child process; when it is not the file that was indexed, its pages are not shown.
+    """
+    pages = tuple(overlapping(stored.pages, start, end))[:MOST_PAGES]
+    path = Path(stored.source, stored.document.path)
+    try:
+        same = sha256_of(path) == stored.document.source_sha256
+    except OSError as error:
+        return (), f"the file can't be read ({error.strerror})"
+    if not same:
+        return (), "the file has changed since it was indexed"
+    if not pages:
+        return (), "the passage stands on no page"
+    order = PassageOrder(
+        path=path,
+        media_type=stored.document.media_type,
+        settings=settings,
+        pages=pages,
+        text=stored.text[pages[0].start : pages[-1].end],
+        offset=pages[0].start,
+        start=start,
+        end=end,
+    )
+    worker = Worker(settings.limits.memory_bytes, f"cite-{uuid.uuid4().hex}")
+    try:
+        seen: tuple[PassagePage, ...] = worker.run(
+            "tasks.passage_pages:see", order, settings.limits.deadline_s
+        )
+    except StageFailed as failed:
+        return (), f"the file can't be shown: {failed.failure.reason}"
+    finally:
+        worker.kill()
+    return seen, "" if seen else "the file has no such pages"

@@ -1,0 +1,86 @@
+"""The stored canonical texts of single documents: what a quote is checked against."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from schemas.errors import IndexBroken
+from schemas.records import Page, Place
+from storage import ledger
+from storage.index import Index
+from storage.segments import Segment
+from storage.snapshot import LiveDocument, Snapshot
+
+_COLUMNS = ("document_id", "text", "pages", "places")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """The canonical text of one document at one version, and where its file was."""
+
+    document: LiveDocument
+    source: str  # the folder that was indexed; the file is `source`/`document.path`
+    text: str
+    pages: tuple[Page, ...]
+    places: tuple[Place, ...]
+
+
+def read_texts(
+    index: Index, document_ids: Sequence[str], version: int | None = None
+) -> dict[str, StoredText]:
+    """The stored texts by document id, at a version, the newest if none is named.
+
+    An id that the version does not have is left out. Raises `IndexBroken` when a live document has no text.
+    """
+    with ledger.reading(index.engine) as connection:
+        snapshot = index.snapshot_within(connection, version)
+        live = {one.document_id: one for one in snapshot.documents() if one.document_id in set(document_ids)}
+        sources = _sources(connection, list(live))
+        segments = _likely_first(connection, snapshot, live)
+    found: dict[str, StoredText] = {}
+    for segment in segments:
+        missing = sorted(live.keys() - found.keys())
+        if not missing:
+            break
+        for row in snapshot.rows(segment, _COLUMNS, [("document_id", "in", missing)]).to_pylist():
+            document = live[row["document_id"]]
+            pages = tuple(Page(**page) for page in row["pages"])
+            places = tuple(Place(**place) for place in row["places"])
+            source = sources[document.document_id]
+            found[document.document_id] = StoredText(document, source, row["text"], pages, places)
+    if lost := sorted(live.keys() - found.keys()):
+        raise IndexBroken(
+            f"version {snapshot.version} has the document {live[lost[0]].path} but not its text: "
+            "run `pincite verify`"
+        )
+    return found
+
+
+def _sources(connection: sa.Connection, document_ids: Sequence[str]) -> dict[str, str]:
+    documents = ledger.documents
+    query = sa.select(documents.c.document_id, documents.c.source).where(
+        documents.c.document_id.in_(document_ids)
+    )
+    return {document_id: source for document_id, source in connection.execute(query)}
+
+
+def _likely_first(
+    connection: sa.Connection, snapshot: Snapshot, live: Mapping[str, LiveDocument]
+) -> list[Segment]:
+    """All segments of texts, those in front that began with one of the revisions.
+
+    A revision and its segments begin in one transaction, so that of thousands of files a few are read.
+    """
+    revisions, segments = ledger.revisions, ledger.segments
+    began = [
+        connection.scalar(
+            sa.select(sa.func.min(revisions.c.began_version)).where(
+                revisions.c.document_id == one.document_id, revisions.c.revision == one.revision
+            )
+        )
+        for one in live.values()
+    ]
+    query = sa.select(segments.c.file).where(segments.c.kind == "texts", segments.c.began_version.in_(began))
+    likely = set(connection.scalars(query))
+    return sorted(snapshot.of_kind("texts"), key=lambda segment: segment.file not in likely)

@@ -31,6 +31,7 @@ class _Sources(BaseSettings):
 
     model: str = _DEFAULTS.model
     chunker: str = _DEFAULTS.chunker
+    reranker: str = _DEFAULTS.reranker
     limits: Limits = _DEFAULTS.limits
     ocr: Ocr = _DEFAULTS.ocr
     workers: int = _DEFAULTS.workers

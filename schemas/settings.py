@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_CHUNKER = "structural"
+DEFAULT_RERANKER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 PIPELINE_VERSION = "1"
 
 
@@ -33,6 +34,7 @@ class Ocr:
 class Settings:
     model: str = DEFAULT_MODEL  # a name that `encoders.models` knows, or a folder
     chunker: str = DEFAULT_CHUNKER  # structural, or a reference strategy A to F
+    reranker: str = DEFAULT_RERANKER  # a cross-encoder: a folder, or a name whose weights are on this machine
     limits: Limits = field(default_factory=Limits)
     ocr: Ocr = field(default_factory=Ocr)
     workers: int = 0  # extraction processes; 0 is one per core
@@ -44,7 +46,9 @@ class Settings:
 
 def recipe(settings: Settings) -> str:
     """Digest of what the result of a document depends on: another recipe makes it stale."""
-    return _digest([PIPELINE_VERSION, asdict(settings.ocr), settings.include_hidden_text, dict(settings.extractors)])
+    return _digest(
+        [PIPELINE_VERSION, asdict(settings.ocr), settings.include_hidden_text, dict(settings.extractors)]
+    )
 
 
 def limits_digest(settings: Settings) -> str:

@@ -10,7 +10,12 @@ from reportlab.lib.pagesizes import A4
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-_WORDS = ["pump", "seal", "bearing", "impeller", "shaft", "casing", "flange", "gasket", "motor", "valve", "pressure", "flow", "suction", "discharge", "head", "vibration", "temperature", "lubricant", "coupling", "alignment", "strainer", "cavitation", "inspection", "maintenance", "operator", "manual", "schedule", "replacement", "clearance", "torque", "fastener", "drain", "vent", "sensor", "controller", "alarm", "log", "shift", "record", "measured", "above", "below", "between", "during", "after", "before", "every", "the", "a", "of", "in", "with", "without", "and", "or", "is", "was", "must", "may"]
+_WORDS = (
+    "pump seal bearing impeller shaft casing flange gasket motor valve pressure flow suction discharge head "
+    "vibration temperature lubricant coupling alignment strainer cavitation inspection maintenance operator "
+    "manual schedule replacement clearance torque fastener drain vent sensor controller alarm log shift record "
+    "measured above below between during after before every the a of in with without and or is was must may"
+).split()
 
 
 def sentence(draw: random.Random) -> str:

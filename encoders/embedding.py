@@ -1,6 +1,5 @@
 """Texts into unit vectors."""
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.models import Model
+from encoders.offline import stay_offline
 from schemas.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -39,14 +39,7 @@ def load_embedder(model: Model, threads: int | None = None) -> Embedder:
     Takes about five CPU seconds, nearly all of them the import of sentence-transformers. Opens no connection.
     Raises `ModelUnavailable` when the folder can't be loaded.
     """
-    # By a hub name without a network the libraries below would retry for 80 s; they read these when imported.
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    os.environ["TRANSFORMERS_OFFLINE"] = "1"
-    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
-    # Threads that wait sleep instead of spinning: on two busy cores 21 chunks a CPU second against 7, and 10 a
-    # second against 3. Read when torch loads OpenMP.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    stay_offline()
     import torch
     from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer

@@ -6,6 +6,7 @@ from tokenizers import Encoding, Tokenizer
 
 from encoders.models import Model
 
+_UNKNOWN = ("[UNK]", "<unk>")  # of BERT, and of SentencePiece models such as multilingual E5
 _BATCH = 512  # texts encoded at once: bounds memory on a document of many megabytes
 
 
@@ -32,7 +33,8 @@ class WordPieces:
 
     def unknown(self, texts: Sequence[str]) -> int:
         """How many word-pieces of `texts` the model has no word for; 0 where its vocabulary covers all."""
-        unknown = self._tokenizer.token_to_id("[UNK]")
+        found = (self._tokenizer.token_to_id(name) for name in _UNKNOWN)
+        unknown = next((piece for piece in found if piece is not None), None)
         if unknown is None:
             return 0
         return sum(encoding.ids.count(unknown) for encoding in self._encoded(texts))

@@ -36,6 +36,7 @@ class _Sources(BaseSettings):
 
     model: str = _DEFAULTS.model
     chunker: str = _DEFAULTS.chunker
+    reranker: str = _DEFAULTS.reranker
     limits: Limits = _DEFAULTS.limits
     ocr: Ocr = _DEFAULTS.ocr
     answer: Answer = _DEFAULTS.answer

@@ -1,6 +1,6 @@
 """What one version of an index holds, as arrays over its live chunks in chunk-id order."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from encoders.fitness import UNFIT
 from retrieval import bm25, dense
+from retrieval.filters import Filters, document_filter
 from schemas.errors import IndexBroken
-from storage.snapshot import Snapshot
+from storage.snapshot import LiveDocument, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,7 @@ class Passage:
 
     chunk_id: str
     document_id: str
+    header: str
     section: str
     content: str
     start: int
@@ -33,14 +36,13 @@ _UNIT_TOLERANCE = 1e-4  # the writer holds 1e-5; float32 sums of squares add som
 class Corpus:
     """The chunks of one version. A column is read when it is first asked for, and kept.
 
-    Reads happen while a search holds a snapshot of the same version. A row is a chunk's place in chunk-id
-    order.
+    A row is a chunk's place in chunk-id order.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.version = snapshot.version
         self.space = snapshot.space
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self._keys = snapshot.chunks(("chunk_id", "document_id", "ordinal", "terms"))
 
     def __len__(self) -> int:
@@ -54,7 +56,7 @@ class Corpus:
     @cached_property
     def matrix(self) -> dense.Matrix:
         """float32[rows, dimension], the vectors. Raises `IndexBroken` when one is not of unit length."""
-        lists = self._snapshot.chunks(("embedding",))["embedding"].combine_chunks()
+        lists = self.snapshot.chunks(("embedding",))["embedding"].combine_chunks()
         widths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
         self._refuse(widths != self.space.dimension, f"do not have {self.space.dimension} dimensions")
         matrix = lists.flatten().to_numpy(zero_copy_only=False).reshape(len(self), self.space.dimension)
@@ -66,7 +68,45 @@ class Corpus:
         """float64[rows], the BM25 score of each chunk for the terms of a query."""
         if not terms or not len(self):
             return np.zeros(len(self), dtype=np.float64)
-        return bm25.scores(terms, self._by_term(self._snapshot.postings(terms)), self.lengths)
+        return bm25.scores(terms, self._by_term(self.snapshot.postings(terms)), self.lengths)
+
+    @cached_property
+    def documents(self) -> dict[str, LiveDocument]:
+        """The documents by id."""
+        return {document.document_id: document for document in self.snapshot.documents()}
+
+    @cached_property
+    def document_numbers(self) -> bm25.Rows:
+        """int64[rows], a number for the document of each row."""
+        return np.asarray(self._encoded_documents.indices.to_numpy(), dtype=np.int64)
+
+    @cached_property
+    def unread(self) -> dense.Mask | None:
+        """bool[rows], whose document the embedding model can't read, as was found at indexing; None for none."""
+        return self._mask_of({one for one, document in self.documents.items() if not can_be_read(document)})
+
+    def among(self, filters: Filters, dated: frozenset[str] | None) -> dense.Mask:
+        """bool[rows], what passes the filters. `dated` are the documents within its dates; None is all."""
+        passes = document_filter(filters)
+        kept = {one for one, document in self.documents.items() if passes(document)}
+        mask = self._mask_of(kept if dated is None else kept & dated)
+        result = np.zeros(len(self), dtype=bool) if mask is None else mask
+        if filters.min_ocr_confidence is None:
+            return result
+        confidence = self._passages["ocr_confidence"].to_numpy()  # NaN where no OCR read
+        return np.asarray(result & ~(confidence < filters.min_ocr_confidence))
+
+    def _mask_of(self, document_ids: Set[str]) -> dense.Mask | None:
+        """bool[rows], which are of these documents; None when none is."""
+        names = self._encoded_documents.dictionary.to_pylist()
+        wanted = np.array([name in document_ids for name in names], dtype=bool)
+        mask: dense.Mask = wanted[self.document_numbers]
+        return mask if mask.any() else None
+
+    def contents(self, rows: Sequence[int]) -> list[str]:
+        """The content of each row, in the order asked."""
+        contents: list[str] = self._passages["content"].take(pa.array(rows, pa.int64())).to_pylist()
+        return contents
 
     def passages(self, rows: Sequence[int]) -> list[Passage]:
         """The passage of each row, in the order asked."""
@@ -74,7 +114,7 @@ class Corpus:
 
     @cached_property
     def _passages(self) -> pa.Table:
-        return self._snapshot.chunks(Passage.__slots__)
+        return self.snapshot.chunks(Passage.__slots__)
 
     @cached_property
     def _places(self) -> tuple[pa.Array, bm25.Rows]:
@@ -82,8 +122,12 @@ class Corpus:
 
         Keys ascend, because chunk ids order by document, then ordinal, and documents are numbered as they come.
         """
-        encoded = self._keys["document_id"].combine_chunks().dictionary_encode()
+        encoded = self._encoded_documents
         return encoded.dictionary, _key(encoded.indices.to_numpy(), self._keys["ordinal"].to_numpy())
+
+    @cached_property
+    def _encoded_documents(self) -> pa.DictionaryArray:
+        return self._keys["document_id"].combine_chunks().dictionary_encode()
 
     def _by_term(self, postings: pa.Table) -> dict[str, bm25.TermPostings]:
         """Postings by term. Raises `IndexBroken` for one without a live chunk."""
@@ -116,6 +160,11 @@ class Corpus:
                 f"{int(faulty.sum())} stored vectors {what}, first of chunk {first}: run `pincite verify`, "
                 "then restore the index folder from a copy or index again into a new folder"
             )
+
+
+def can_be_read(document: LiveDocument) -> bool:
+    """Whether the embedding model can read the document."""
+    return all(warning["code"] != UNFIT for warning in document.warnings)
 
 
 def _key(document: np.ndarray, ordinal: np.ndarray) -> bm25.Rows:

@@ -31,11 +31,16 @@ class Ranked:
     bm25: float | None = None
     dense_rank: int | None = None
     bm25_rank: int | None = None
+    folded: tuple[int, ...] = ()  # rows that this one stands for (`retrieval.folding`)
+    rerank_score: float | None = None  # (`retrieval.rerank`)
+    rank_before: int | None = None
 
 
-def dense_ranking(query: dense.Vector, matrix: dense.Matrix, k: int) -> list[Ranked]:
-    """The `k` nearest rows, scored by cosine."""
-    rows, cosines = dense.nearest(query, matrix, k)
+def dense_ranking(
+    query: dense.Vector, matrix: dense.Matrix, k: int, among: dense.Mask | None = None
+) -> list[Ranked]:
+    """The `k` nearest rows, scored by cosine; with `among` only of those."""
+    rows, cosines = dense.nearest(query, matrix, k, among)
     found = zip(rows.tolist(), cosines.tolist(), dense.distances(cosines).tolist(), strict=True)
     return [
         Ranked(row, cosine, cosine_distance=distance, dense_rank=rank)
@@ -52,22 +57,48 @@ def bm25_ranking(scores: bm25.Floats, k: int) -> list[Ranked]:
     ]
 
 
-def hybrid_ranking(query: dense.Vector, matrix: dense.Matrix, scores: bm25.Floats, k: int) -> list[Ranked]:
+def hybrid_ranking(
+    query: dense.Vector,
+    matrix: dense.Matrix,
+    scores: bm25.Floats,
+    k: int,
+    among: dense.Mask | None = None,
+    unread: dense.Mask | None = None,
+) -> list[Ranked]:
     """The fused legs: at least `k` rows, or all that there are; the nearest row is always among them.
 
+    With `among` only of those; `scores` of others are 0 already. Rows of `unread`, whose document the model can't
+    read, take no place in the dense leg: both shares of their RRF score are BM25's.
+
     Behind the fused rows, as far as `k` asks, follow the rows of no leg by their dense rank, with its share
-    of the RRF score, so that a `k` over the size of the corpus brings the corpus.
+    of the RRF score, so that a `k` over the size of the corpus brings the corpus; rows of `unread` by BM25's.
     """
-    rows, _ = dense.nearest(query, matrix, max(k, LEG_DEPTH))
-    near, lexical = rows.tolist(), bm25.best(scores, LEG_DEPTH).tolist()
-    fused = reciprocal_rank_fusion([near[:LEG_DEPTH], lexical])
+    depth = max(k, LEG_DEPTH)
+    read = among if unread is None else ~unread if among is None else among & ~unread
+    near = dense.nearest(query, matrix, depth, read)[0].tolist()
+    lexical = bm25.best(scores, LEG_DEPTH if unread is None else depth).tolist()
+    fused = reciprocal_rank_fusion([near[:LEG_DEPTH], lexical[:LEG_DEPTH]])
+    if unread is not None:
+        doubled = [(row, 2.0 * score if unread[row] else score) for row, score in fused]
+        fused = sorted(doubled, key=lambda pair: (-pair[1], pair[0]))
     seen = {row for row, _ in fused}
-    beyond = [(row, rank) for rank, row in enumerate(near, start=1) if row not in seen]
-    fused += [(row, 1.0 / (RRF_K + rank)) for row, rank in beyond]
-    dense_ranks = {row: rank for rank, row in enumerate(near[:LEG_DEPTH], start=1)} | dict(beyond)
-    bm25_ranks = {row: rank for rank, row in enumerate(lexical, start=1)}
+    near_beyond = [(row, rank) for rank, row in enumerate(near, start=1) if row not in seen]
+    lexical_beyond = [
+        (row, rank)
+        for rank, row in enumerate(lexical, start=1)
+        if row not in seen and unread is not None and unread[row]
+    ]
+    beyond = [(row, 1.0 / (RRF_K + rank)) for row, rank in near_beyond + lexical_beyond]
+    fused += sorted(beyond, key=lambda pair: (-pair[1], pair[0]))
+    dense_ranks = _ranks(near) | dict(near_beyond)
+    bm25_ranks = _ranks(lexical) | dict(lexical_beyond)
     cosines = dense.similarities(query, matrix[np.array([row for row, _ in fused], dtype=np.int64)])
     return [
         Ranked(row, score, distance, float(scores[row]), dense_ranks.get(row), bm25_ranks.get(row))
         for (row, score), distance in zip(fused, dense.distances(cosines).tolist(), strict=True)
     ]
+
+
+def _ranks(rows: list[int]) -> dict[int, int]:
+    """The rank of each row in its leg; how much deeper than the leg was looked depends on `k`, so those have none."""
+    return {row: rank for rank, row in enumerate(rows[:LEG_DEPTH], start=1)}

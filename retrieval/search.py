@@ -7,7 +7,7 @@ with open_index(Path("pincite-index")) as searcher:
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,49 +19,71 @@ import numpy as np
 from encoders.models import Model, resolve_model
 from encoders.terms import TOKENIZER, terms
 from retrieval import bm25, dense
-from retrieval.corpus import Corpus
+from retrieval.corpus import Corpus, Passage, can_be_read
+from retrieval.filters import NO_FILTERS, Filters, check_filters, nanoseconds
+from retrieval.folding import FOLD_WINDOW, Likeness, fold
 from retrieval.ranking import Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
 from retrieval.refusal import MOST_PASSAGES, under_cut
-from schemas.errors import ModelUnavailable, SpaceMismatch, UsageError
+from retrieval.rerank import RERANK_DEPTH, Reranker, reordered, resolve_reranker, score
+from schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch, UsageError
 from schemas.records import Hit, Space
 from schemas.settings import Settings
 from storage.index import Index
-from storage.snapshot import LiveDocument, Snapshot
 from storage.texts import StoredText, read_texts
 
 if TYPE_CHECKING:
     from encoders.embedding import Embedder
 
 _DEFAULTS = Settings()
+Ranking = Callable[[int], list[Ranked]]
+"""The best rows to a depth; one to a greater depth begins with the same."""
+
 _encoding = threading.Lock()  # fast tokenizers raise "Already borrowed" when threads share one
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What one search found on one version. `refused`: a threshold was given and no passage lay under it."""
+    """What one search found on one version.
+
+    `refused`: a threshold was given and no passage lay under it. `searched`: chunks that passed the filters.
+    """
 
     hits: tuple[Hit, ...]
     refused: bool
     version: int
+    searched: int
 
 
-def open_index(path: Path, settings: Settings = _DEFAULTS) -> Searcher:
+def open_index(path: Path, settings: Settings = _DEFAULTS, version: int | None = None) -> Searcher:
     """A searcher on the index at `path`; use it as a context manager or close it.
 
-    Raises `UsageError` when there is no index and `IndexBroken` when it can't be read. No weights are loaded
-    before a search needs them.
+    With `version` every search sees that one, else the newest at its time. Raises `UsageError` when there is no
+    index or no such version and `IndexBroken` when it can't be read. No weights are loaded before a search needs
+    them.
     """
-    return Searcher(Index.open(path), settings)
+    index = Index.open(path)
+    try:
+        return Searcher(index, settings, version)
+    except PinciteError:
+        index.close()
+        raise
 
 
 class Searcher:
-    """Searches one index. Each search sees the newest version, whole; threads may share a searcher."""
+    """Searches one index. Each search sees one version, whole; threads may share a searcher.
 
-    def __init__(self, index: Index, settings: Settings) -> None:
+    What was read of a version is kept until a search sees another.
+    """
+
+    def __init__(self, index: Index, settings: Settings, version: int | None = None) -> None:
         self._index = index
         self._settings = settings
         self._lock = threading.Lock()  # held while what is kept below is made
+        self._pinned = version is not None
         self._corpus: Corpus | None = None
+        if version is not None:
+            with index.snapshot(version) as snapshot:
+                self._corpus = Corpus(snapshot)
         self._model: Model | None = None
 
     def __enter__(self) -> Searcher:
@@ -80,53 +102,102 @@ class Searcher:
         return read_texts(self._index, document_ids, version)
 
     def search(
-        self, query: str, mode: Mode = "hybrid", k: int = 10, threshold: float | None = None
+        self,
+        query: str,
+        mode: Mode = "hybrid",
+        k: int = 10,
+        threshold: float | None = None,
+        *,
+        filters: Filters = NO_FILTERS,
+        rerank: bool = False,
+        fold_duplicates: bool = True,
     ) -> Results:
         """The best `k` passages; with a threshold at most four, and only those under it in cosine distance.
 
         A hit's score is the RRF score, the cosine or the BM25 score, by mode; hits are ordered by score, then
         chunk id. In BM25 mode chunks without a term of the query are no hits, and no model is touched.
-        Raises `UsageError` for a query without a letter or digit, `k` below 1, an unknown mode, and a
-        threshold that is no cosine distance or meets BM25 mode, which measures none; `SpaceMismatch` when the
-        settings' model is not the index's.
+        `filters` are applied before anything is scored; the statistics of BM25 stay those of the whole index.
+        Near-duplicates of one document become one hit unless `fold_duplicates` is off. `rerank` reorders the
+        first 25 that the threshold and folding leave by a cross-encoder, whose score the hits carry; it refuses
+        nothing. The order of steps: filter, rank, cut, fold, rerank.
+        Raises `UsageError` for a query without a letter or digit, `k` below 1, an unknown mode, a wrong filter,
+        and a threshold that is no cosine distance or meets BM25 mode, which measures none; `SpaceMismatch`
+        when the settings' model is not the index's; `ModelUnavailable` when a model is not on this machine.
         """
         _check(query, mode, k, threshold)
-        with self._index.snapshot() as snapshot:
-            corpus = self._corpus_of(snapshot)
-            ranked = self._rank(corpus, query, mode, k)
-            if threshold is None:
-                kept = ranked[:k]
-            else:
-                passed = under_cut((one.cosine_distance for one in ranked), threshold, min(k, MOST_PASSAGES))
-                kept = [ranked[place] for place in passed]
-            hits = tuple(_hits(corpus, kept, snapshot.documents()))
-        return Results(hits, refused=threshold is not None and not hits, version=corpus.version)
+        check_filters(filters)
+        reranker = resolve_reranker(self._settings.reranker) if rerank else None
+        corpus = self._corpus_now()
+        among = self._among(corpus, filters)
+        most = k if threshold is None else min(k, MOST_PASSAGES)
+        kept = _best(
+            self._ranking(corpus, query, mode, among),
+            wanted=max(most, RERANK_DEPTH) if reranker else most,
+            threshold=threshold,
+            likeness=_likeness(corpus) if fold_duplicates else None,
+        )
+        if reranker:
+            kept = _reranked(corpus, query, kept, reranker)
+        hits = self._hits(corpus, kept[:most])
+        return Results(
+            hits,
+            refused=threshold is not None and not hits,
+            version=corpus.version,
+            searched=len(corpus) if among is None else int(among.sum()),
+        )
 
-    def _rank(self, corpus: Corpus, query: str, mode: Mode, k: int) -> list[Ranked]:
+    def _among(self, corpus: Corpus, filters: Filters) -> dense.Mask | None:
+        if filters == NO_FILTERS:
+            return None
+        dated = None
+        if filters.dated:
+            since, before = nanoseconds(filters.modified_since), nanoseconds(filters.modified_before)
+            dated = self._index.modified_between(since, before)
+        return corpus.among(filters, dated)
+
+    def _ranking(self, corpus: Corpus, query: str, mode: Mode, among: dense.Mask | None) -> Ranking:
+        """What ranks the rows, to any depth; the query is embedded once."""
         if mode == "bm25":
-            return bm25_ranking(self._bm25_scores(query, corpus), k)
+            lexical = self._bm25_scores(query, corpus, among)
+            return lambda depth: bm25_ranking(lexical, depth)
         model = self._require_model(corpus.space)
         if not len(corpus):
-            return []
+            return lambda _depth: []
         if mode == "dense":
-            return dense_ranking(_query_vector(query, model), corpus.matrix, k)
-        scores = self._bm25_scores(query, corpus)  # first: it may refuse, and costs less than loading a model
-        return hybrid_ranking(_query_vector(query, model), corpus.matrix, scores, k)
+            vector = _query_vector(query, model)
+            return lambda depth: dense_ranking(vector, corpus.matrix, depth, among)
+        # BM25 first: it may refuse, and costs less than loading a model
+        lexical, vector = self._bm25_scores(query, corpus, among), _query_vector(query, model)
+        return lambda depth: hybrid_ranking(vector, corpus.matrix, lexical, depth, among, corpus.unread)
 
-    def _bm25_scores(self, query: str, corpus: Corpus) -> bm25.Floats:
+    def _bm25_scores(self, query: str, corpus: Corpus, among: dense.Mask | None) -> bm25.Floats:
         if corpus.space.tokenizer != TOKENIZER:
             raise SpaceMismatch(
                 f"the index at {self._index.path} is of the space {corpus.space}; this Pincite cuts "
                 f"queries into terms with {TOKENIZER}, which would miss what is stored: search with mode "
                 "dense, or index again"
             )
-        return corpus.bm25_scores(terms(query))
+        scores = corpus.bm25_scores(terms(query))
+        return scores if among is None else np.where(among, scores, 0.0)
 
-    def _corpus_of(self, snapshot: Snapshot) -> Corpus:
+    def _corpus_now(self) -> Corpus:
         with self._lock:
-            if self._corpus is None or self._corpus.version != snapshot.version:
-                self._corpus = Corpus(snapshot)
+            if self._corpus is None or not self._pinned:
+                known = None if self._corpus is None else self._corpus.version
+                if snapshot := self._index.newer_snapshot(known):
+                    self._corpus = Corpus(snapshot)
+            assert self._corpus is not None
             return self._corpus
+
+    def _hits(self, corpus: Corpus, kept: Sequence[Ranked]) -> tuple[Hit, ...]:
+        passages = corpus.passages([one.row for one in kept])
+        document_ids = list(dict.fromkeys(passage.document_id for passage in passages))
+        stale = self._index.stale_reasons(corpus.snapshot, document_ids)
+        found = zip(kept, passages, strict=True)
+        return tuple(
+            _hit(corpus, rank, one, passage, bool(stale[passage.document_id]))
+            for rank, (one, passage) in enumerate(found, start=1)
+        )
 
     def _require_model(self, space: Space) -> Model:
         """The settings' model, found but not loaded. Raises `SpaceMismatch` unless the index is of it."""
@@ -190,27 +261,59 @@ def _check(query: str, mode: str, k: int, threshold: float | None) -> None:
         )
 
 
-def _hits(corpus: Corpus, ranked: Sequence[Ranked], documents: Sequence[LiveDocument]) -> Iterator[Hit]:
-    by_id = {document.document_id: document for document in documents}
-    for rank, (one, passage) in enumerate(
-        zip(ranked, corpus.passages([one.row for one in ranked]), strict=True), start=1
-    ):
-        document = by_id[passage.document_id]
-        yield Hit(
-            rank=rank,
-            chunk_id=passage.chunk_id,
-            document=document.path,
-            title=document.title,
-            section=passage.section,
-            content=passage.content,
-            start=passage.start,
-            end=passage.end,
-            locator=passage.locator,
-            score=one.score,
-            cosine_distance=one.cosine_distance,
-            bm25=one.bm25,
-            dense_rank=one.dense_rank,
-            bm25_rank=one.bm25_rank,
-            ocr_confidence=passage.ocr_confidence,
-            stale=bool(document.stale_reason),
-        )
+def _best(ranking: Ranking, wanted: int, threshold: float | None, likeness: Likeness | None) -> list[Ranked]:
+    """The first `wanted` rows under the threshold, near-duplicates folded; the ranking as deep as that needs."""
+    depth = wanted + (FOLD_WINDOW if likeness else 0)
+    while True:
+        ranked = passed = ranking(depth)
+        whole = len(ranked) < depth
+        if threshold is not None:
+            cut = under_cut((one.cosine_distance for one in ranked), threshold, len(ranked))
+            passed = [ranked[place] for place in cut]
+            # Where the dense leg reached the threshold, it has brought all that lies under it.
+            whole = whole or any(_is_over(one, threshold) for one in ranked)
+        kept, settled = fold(passed, wanted, likeness) if likeness else (passed, len(passed) >= wanted)
+        if settled or whole:
+            return kept[:wanted]
+        depth *= 2
+
+
+def _is_over(one: Ranked, threshold: float) -> bool:
+    return one.dense_rank is not None and not (one.cosine_distance or 0.0) < threshold
+
+
+def _likeness(corpus: Corpus) -> Likeness:
+    return Likeness(corpus.document_numbers, corpus.lengths, corpus.contents)
+
+
+def _reranked(corpus: Corpus, query: str, kept: Sequence[Ranked], reranker: Reranker) -> list[Ranked]:
+    """The cross-encoder reads what the embedding model read: the passage under its header."""
+    passages = corpus.passages([one.row for one in kept[:RERANK_DEPTH]])
+    texts = [f"[{one.header}]\n{one.content}" if one.header else one.content for one in passages]
+    return reordered(kept, score(query, texts, reranker))
+
+
+def _hit(corpus: Corpus, rank: int, one: Ranked, passage: Passage, stale: bool) -> Hit:
+    document = corpus.documents[passage.document_id]
+    return Hit(
+        rank=rank,
+        chunk_id=passage.chunk_id,
+        document=document.path,
+        title=document.title,
+        section=passage.section,
+        content=passage.content,
+        start=passage.start,
+        end=passage.end,
+        locator=passage.locator,
+        score=one.score,
+        cosine_distance=one.cosine_distance,
+        bm25=one.bm25,
+        dense_rank=one.dense_rank,
+        bm25_rank=one.bm25_rank,
+        ocr_confidence=passage.ocr_confidence,
+        stale=stale,
+        rerank_score=one.rerank_score,
+        rank_before=one.rank_before,
+        folded=tuple(other.locator for other in corpus.passages(one.folded)),
+        encoder_fit=can_be_read(document),
+    )

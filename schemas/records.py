@@ -208,6 +208,10 @@ class Hit:
     bm25_rank: int | None = None
     ocr_confidence: float | None = None
     stale: bool = False
+    rerank_score: float | None = None  # of the cross-encoder, unbounded; None where it did not look
+    rank_before: int | None = None  # 1-based, before the cross-encoder
+    folded: tuple[str, ...] = ()  # locators of near-duplicates of the same document that this hit stands for
+    encoder_fit: bool = True  # False: the embedding model can't read the document, its words alone rank it
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_CHUNKER = "structural"
+DEFAULT_RERANKER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 PIPELINE_VERSION = "1"
 
 
@@ -43,6 +44,7 @@ class Answer:
 class Settings:
     model: str = DEFAULT_MODEL  # a name that `encoders.models` knows, or a folder
     chunker: str = DEFAULT_CHUNKER  # structural, or a reference strategy A to F
+    reranker: str = DEFAULT_RERANKER  # a cross-encoder: a folder, or a name whose weights are on this machine
     limits: Limits = field(default_factory=Limits)
     ocr: Ocr = field(default_factory=Ocr)
     answer: Answer = field(default_factory=Answer)

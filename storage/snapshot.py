@@ -14,6 +14,8 @@ from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger
 from storage.segments import Segment, read_segment
 
+_ASKED_AT_ONCE = 500  # SQLite bounds the variables of a statement
+
 
 @dataclass(frozen=True, slots=True)
 class LiveDocument:
@@ -144,7 +146,38 @@ def _live_documents(connection: sa.Connection, version: int, space_id: int) -> I
         yield LiveDocument(**row, stale_reason=_stale_reason(state, reason, same_file))
 
 
+def stale_reasons(
+    connection: sa.Connection, version: int, space_id: int, document_ids: Sequence[str]
+) -> dict[str, str]:
+    """Why each of some documents that are live at a version is not current; "" when it is.
+
+    For who keeps a snapshot: whether a document is stale changes without a new version.
+    """
+    revisions, documents = ledger.revisions, ledger.documents
+    reasons: dict[str, str] = {}
+    for first in range(0, len(document_ids), _ASKED_AT_ONCE):
+        query = (
+            sa.select(
+                documents.c.document_id,
+                documents.c.state,
+                documents.c.reason,
+                documents.c.sha256 == revisions.c.source_sha256,
+            )
+            .join(revisions, documents.c.document_id == revisions.c.document_id)
+            .where(
+                ledger.live_at(revisions, version),
+                revisions.c.space_id == space_id,
+                documents.c.document_id.in_(document_ids[first : first + _ASKED_AT_ONCE]),
+            )
+        )
+        for document_id, state, reason, same_file in connection.execute(query):
+            reasons[document_id] = _stale_reason(state, reason, same_file)
+    return reasons
+
+
 def _stale_reason(state: str, reason: str | None, same_file: bool) -> str:
+    if state == "deleted":  # of an older version than the newest
+        return "the document has been deleted since"
     if state == "failed":
         return f"the last attempt failed: {reason}" if same_file else f"the newer version failed: {reason}"
     return "" if same_file else "the file has changed since"

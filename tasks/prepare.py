@@ -1,13 +1,15 @@
 """Prepare: extract, chunk and lexical of one document, in one child process."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
+from encoders.fitness import UNFIT, measure_fitness
 from encoders.models import Model
 from encoders.wordpieces import WordPieces
 from schemas.errors import SourceChanged, Unreadable
-from schemas.records import Extraction, Job, Prepared
+from schemas.records import Chunk, DocumentWarning, Extraction, Job, Prepared
 from schemas.settings import Settings
 from storage.segments import sha256_of
 from tasks.chunking.chunk import chunk
@@ -37,8 +39,24 @@ def prepare(order: Order, at: At) -> Prepared:
     chunks = chunk(extraction, title, settings.chunker, wordpieces.count_many, order.model.window)
     if not chunks:
         raise Unreadable("no text: nothing in it that could be quoted")
+    warnings = (*extraction.warnings, *_embedding_warnings(chunks, wordpieces))
     at("lexical", None)
-    return Prepared(extraction, chunks, term_frequencies(chunks))
+    return Prepared(replace(extraction, warnings=warnings), chunks, term_frequencies(chunks))
+
+
+def _embedding_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tuple[DocumentWarning, ...]:
+    fitness = measure_fitness([chunk.content for chunk in chunks], wordpieces)
+    if fitness.readable:
+        return ()
+    return (
+        DocumentWarning(
+            UNFIT,
+            f"the embedding model {wordpieces.model.name} can't read this document: "
+            f"{fitness.pieces_per_character:.2f} word-pieces a character, {fitness.unknown_share:.0%} of them "
+            "unknown. It is found by its words (BM25) alone; for search by meaning index with a model of its "
+            "language (setting `model`)",
+        ),
+    )
 
 
 def warm_up(model: Model, _at: At) -> None:

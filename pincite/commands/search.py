@@ -1,6 +1,7 @@
 """`pincite search`."""
 
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,10 +18,34 @@ from pincite.console import (
     say,
 )
 from pincite.settings import load_settings
+from retrieval.filters import NO_FILTERS, Filters
 from retrieval.refusal import no_answer
 from retrieval.search import open_index
 from schemas.locators import char_fragment
 from schemas.records import Hit
+
+Rerank = Annotated[
+    bool, typer.Option("--rerank", help="A cross-encoder reorders the first 25 (setting `reranker`).")
+]
+Documents = Annotated[
+    list[str] | None,
+    typer.Option("--document", help="Only documents of this path, or a glob of it; repeatable."),
+]
+Folders = Annotated[list[str] | None, typer.Option("--folder", help="Only what lies below it; repeatable.")]
+Types = Annotated[
+    list[str] | None, typer.Option("--type", help="Only this suffix or media type: pdf, text/*; repeatable.")
+]
+_DATES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
+Since = Annotated[
+    datetime | None, typer.Option(formats=_DATES, help="Only files modified then or later (local time).")
+]
+Before = Annotated[datetime | None, typer.Option(formats=_DATES, help="Only files modified earlier.")]
+MinConfidence = Annotated[
+    float | None,
+    typer.Option(
+        min=0, max=100, help="Only passages that OCR read with this confidence, or that needed none."
+    ),
+]
 
 
 def search(
@@ -32,24 +57,53 @@ def search(
         float | None,
         typer.Option(min=0.0, max=2.0, help="Keep only passages under this cosine distance, at most 4."),
     ] = None,
+    rerank: Rerank = False,
+    document: Documents = None,
+    folder: Folders = None,
+    type: Types = None,
+    modified_since: Since = None,
+    modified_before: Before = None,
+    min_ocr_confidence: MinConfidence = None,
     json: JsonOption = False,
 ) -> None:
     """Find passages; each comes with the place where it stands."""
+    filters = Filters(
+        documents=tuple(document or ()),
+        folders=tuple(folder or ()),
+        types=tuple(type or ()),
+        modified_since=modified_since,
+        modified_before=modified_before,
+        min_ocr_confidence=min_ocr_confidence,
+    )
     settings = load_settings()
     with open_index(Path(index), settings) as searcher:
-        results = searcher.search(query, mode=mode, k=k, threshold=threshold)
+        results = searcher.search(query, mode=mode, k=k, threshold=threshold, filters=filters, rerank=rerank)
     if json:
         hits = [asdict(hit) for hit in results.hits]
-        print_json({"query": query, "hits": hits, "refused": results.refused, "version": results.version})
+        print_json(
+            {
+                "query": query,
+                "hits": hits,
+                "refused": results.refused,
+                "version": results.version,
+                "searched": results.searched,
+            }
+        )
     else:
         for hit in results.hits:
             _show(hit, settings.ocr.low_confidence)
-    if results.refused and threshold is not None:
-        complain(no_answer(one_line(query), threshold))
-        raise typer.Exit(ExitCode.NO_ANSWER)
     if not results.hits:
-        complain(f'nothing found for "{one_line(query)}"')
+        _say_no(query, threshold, results.searched, filters)
         raise typer.Exit(ExitCode.NO_ANSWER)
+
+
+def _say_no(query: str, threshold: float | None, searched: int, filters: Filters) -> None:
+    if filters != NO_FILTERS and not searched:
+        complain("no passage of the index passes the filters: see `pincite documents` for what there is")
+    if threshold is not None:
+        complain(no_answer(one_line(query), threshold))
+    else:
+        complain(f'nothing found for "{one_line(query)}"')
 
 
 def _show(hit: Hit, low_confidence: float) -> None:
@@ -58,6 +112,8 @@ def _show(hit: Hit, low_confidence: float) -> None:
     section = hit.section.removeprefix(hit.title).removeprefix(" > ")
     say(f"    {one_line(' > '.join(filter(None, [hit.title, section])))}")
     say(f"    {_scores(hit, low_confidence)}")
+    if hit.folded:
+        say(f"    nearly the same: {' '.join(hit.folded)}")
     for line in hit.content.splitlines():
         say(f"    {one_line(line)}")
     say("")
@@ -67,6 +123,8 @@ def _scores(hit: Hit, low_confidence: float) -> str:
     scores = [
         ("distance", hit.cosine_distance, ".3f"),
         ("bm25", hit.bm25, ".2f"),
+        ("rerank", hit.rerank_score, ".2f"),
+        ("rank before", hit.rank_before, "d"),
         ("OCR confidence", hit.ocr_confidence, ".0f"),
     ]
     words = [f"{name} {value:{form}}" for name, value, form in scores if value is not None]
@@ -74,4 +132,8 @@ def _scores(hit: Hit, low_confidence: float) -> str:
         words.append("read by OCR with low confidence: check the page")
     if hit.stale:
         words.append("stale: the document has a newer version that is not indexed")
+    if not hit.encoder_fit:
+        words.append(
+            "the embedding model can't read this document: ranked by its words, the distance says little"
+        )
     return ", ".join(words)

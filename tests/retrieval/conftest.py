@@ -3,16 +3,28 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from encoders.embedding import Embedder, load_embedder
+from encoders.fitness import UNFIT
 from encoders.models import resolve_model
 from encoders.terms import TOKENIZER
 from schemas.errors import Failure
-from schemas.records import Chunk, Extraction, Page, Policy, Prepared, SourceFile, Space, Word
+from schemas.records import (
+    Chunk,
+    DocumentWarning,
+    Extraction,
+    Page,
+    Policy,
+    Prepared,
+    SourceFile,
+    Space,
+    Word,
+)
 from schemas.settings import DEFAULT_CHUNKER, DEFAULT_MODEL, PIPELINE_VERSION
 from storage.commit import fail, lease, publish
 from storage.index import Index
@@ -20,6 +32,7 @@ from storage.register import register
 from storage.rows import Finished
 from storage.runs import begin_run, finish_run
 from tasks.lexical import term_frequencies
+from tests.retrieval.small_cross_encoder import train_cross_encoder
 
 POLICY = Policy(recipe="recipe", limits="limits", attempts=3)
 Vectors = Mapping[str, np.ndarray]
@@ -37,10 +50,18 @@ class SmallIndex:
         documents: Mapping[str, Sequence[str]],
         vectors: Vectors | None = None,
         failing: Sequence[str] = (),
+        unread: Sequence[str] = (),
+        modified: Mapping[str, datetime] | None = None,
     ) -> None:
-        """One run in which the source holds exactly `documents`: path to passages. `failing` are paths."""
+        """One run in which the source holds exactly `documents`: path to passages.
+
+        `failing` are paths, `unread` those of documents that the embedding model can't read.
+        """
+        times = modified or {}
         with Index.create(self.path, self.space) as index, begin_run(index, "index", "/source") as run:
-            files = [source_file(path, passages) for path, passages in sorted(documents.items())]
+            files = [
+                source_file(path, passages, times.get(path)) for path, passages in sorted(documents.items())
+            ]
             finished = []
             for document_id in register(run, files, POLICY).pending:
                 job = lease(run, document_id, POLICY, 60)
@@ -48,7 +69,7 @@ class SmallIndex:
                 if job.path in failing:
                     assert fail(run, job, Failure("extract", "unreadable", "planted"))
                     continue
-                prepared = prepare(documents[job.path])
+                prepared = prepare(documents[job.path], job.path in unread)
                 matrix = np.array(
                     [self._vector(chunk, vectors or {}) for chunk in prepared.chunks], np.float32
                 )
@@ -65,12 +86,13 @@ class SmallIndex:
         return unit(np.random.default_rng(seed).standard_normal(self.space.dimension))
 
 
-def source_file(path: str, passages: Sequence[str]) -> SourceFile:
+def source_file(path: str, passages: Sequence[str], modified: datetime | None = None) -> SourceFile:
     content = "\n\n".join(passages).encode()
-    return SourceFile(path, f"/source/{path}", len(content), 0, 0, hashlib.sha256(content).hexdigest())
+    mtime_ns = int(modified.timestamp()) * 1_000_000_000 if modified else 0
+    return SourceFile(path, f"/source/{path}", len(content), mtime_ns, 0, hashlib.sha256(content).hexdigest())
 
 
-def prepare(passages: Sequence[str]) -> Prepared:
+def prepare(passages: Sequence[str], unread: bool = False) -> Prepared:
     chunks, start = [], 0
     for ordinal, passage in enumerate(passages):
         end = start + len(passage)
@@ -79,7 +101,10 @@ def prepare(passages: Sequence[str]) -> Prepared:
     text = "\n\n".join(passages)
     page = Page(7, 0, len(text), 595.0, 842.0, ocr=True, ocr_confidence=81.0)
     words = (Word(0, 4, 81),) if text.startswith("scan") else ()
-    extraction = Extraction(text, "", "text/plain", "test", "1", pages=(page,), words=words)
+    warnings = (DocumentWarning(UNFIT, "planted"),) if unread else ()
+    extraction = Extraction(
+        text, "", "text/plain", "test", "1", pages=(page,), words=words, warnings=warnings
+    )
     return Prepared(extraction, tuple(chunks), term_frequencies(chunks))
 
 
@@ -123,3 +148,9 @@ def small_index(tmp_path: Path, live_space: Space) -> SmallIndex:
 @pytest.fixture
 def distant() -> Callable[[np.ndarray, float], np.ndarray]:
     return at_distance
+
+
+@pytest.fixture(scope="session")
+def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small cross-encoder, built and trained here."""
+    return train_cross_encoder(tmp_path_factory.mktemp("cross-encoder"))

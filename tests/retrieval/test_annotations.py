@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001
 """Web Annotations: what a tool needs to find the passage again."""
 
 import json

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001
 """Numbers, claims and links of a model's answer."""
 
 import time

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001
 """Citation records, their labels, and the comparison with the stored text."""
 
 import pytest

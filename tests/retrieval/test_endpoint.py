@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001
 """The answering endpoint, against a real server on loopback."""
 
 import json

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001
 """Hostile documents against the frame of the prompt."""
 
 import re

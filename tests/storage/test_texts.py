@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001
 """Stored texts of single documents at a version."""
 
 from pathlib import Path

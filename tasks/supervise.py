@@ -24,6 +24,7 @@ import psutil
 from schemas.errors import ChildFailed, Failure
 
 WORKER_VARIABLE = "PINCITE_WORKER"
+_SECRETS = {"PINCITE_ANSWER_KEY"}  # what parses hostile files has no use for it
 _ROOMS = Path(__file__).resolve().parent.parent
 _TICK_S = 0.1
 _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "ut of memory")
@@ -169,10 +170,11 @@ class Worker:
             "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOMS), os.environ.get("PYTHONPATH")])),
             "TOKENIZERS_PARALLELISM": "false",
         }
+        kept = {name: value for name, value in os.environ.items() if name not in _SECRETS}
         numbers = map(str, (pipe, lifeline, self._memory_bytes))
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "tasks.worker", *numbers],
-            env=os.environ | variables,
+            env=kept | variables,
             pass_fds=(pipe, lifeline),
             stdin=subprocess.DEVNULL,
             stdout=self._output,

@@ -137,6 +137,10 @@ def slow_start(seconds: float, _at: At) -> None:
     time.sleep(seconds)
 
 
+def environment(name: str, at: At) -> str | None:
+    return os.environ.get(name)
+
+
 def litter(_payload: object, at: At) -> str:
     """A temporary file that nobody removes, as tesseract leaves one when it is killed."""
     handle, name = tempfile.mkstemp()

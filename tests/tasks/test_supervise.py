@@ -153,6 +153,14 @@ def test_temporary_files_go_with_their_process(family: str) -> None:
     assert not litter.parent.exists()
 
 
+def test_a_child_does_not_know_the_key_of_the_model(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PINCITE_ANSWER_KEY", "secret")
+    monkeypatch.setenv("PINCITE_OTHER", "kept")
+    environment = "tests.doubles.faults:environment"
+    assert worker.run(environment, "PINCITE_ANSWER_KEY", 30) is None
+    assert worker.run(environment, "PINCITE_OTHER", 30) == "kept"
+
+
 def test_several_threads_share_a_pool(family: str) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

@@ -50,14 +50,14 @@ def test_prefect_is_imported_in_flows_and_in_the_task_wrapper_only() -> None:
     assert {user for user in users if not user.startswith("flows/")} == {"tasks/document.py"}
 
 
-def test_torch_is_imported_by_the_embedder_only() -> None:
+def test_torch_is_imported_by_the_embedder_and_the_reranker_only() -> None:
     heavy = {
         path.relative_to(ROOT).as_posix()
         for room in BELOW
         for path in (ROOT / room).rglob("*.py")
         if imports_of(path) & (LIGHT - {"prefect"})
     }
-    assert heavy == {"encoders/embedding.py"}
+    assert heavy == {"encoders/embedding.py", "retrieval/rerank.py"}
 
 
 def test_no_other_distribution_owns_one_of_our_names() -> None:

@@ -22,12 +22,15 @@ from pincite.console import (
     say,
 )
 from pincite.settings import load_settings
+from retrieval.corpus import can_be_read
 from schemas.errors import UsageError
 from schemas.settings import Settings
 from storage.index import Index
 from storage.report import document_reports, index_report, progress
 from tasks.discover import settle_if_idle, source_root
 from tasks.plan import policy_of, space_of
+
+MOST_NAMED = 5
 
 
 def index(
@@ -114,6 +117,17 @@ def _progress(opened: Index, root: Path) -> Iterator[None]:
             follower.join()
 
 
+def _tell_unread(opened: Index) -> None:
+    with opened.snapshot() as snapshot:
+        model, documents = snapshot.space.model, snapshot.documents()
+    unread = [document.path for document in documents if not can_be_read(document)]
+    if unread:
+        say(
+            f"{model} can't read {len(unread)} documents, they are found by their words alone: "
+            f"{', '.join(map(one_line, unread[:MOST_NAMED]))}{', …' if len(unread) > MOST_NAMED else ''}"
+        )
+
+
 def _summarise(opened: Index, seconds: float, as_json: bool) -> None:
     report = index_report(opened, "")
     run = report.last_run or {}
@@ -128,6 +142,7 @@ def _summarise(opened: Index, seconds: float, as_json: bool) -> None:
             say("Nothing to do: no document is new or changed.")
         say(", ".join(f"{count} {name}" for name, count in counts.items()))
         say(f"{report.chunks} chunks, version {report.version}, {seconds:.1f} s, in {opened.path}")
+        _tell_unread(opened)
         for document in document_reports(opened, "", state="failed"):
             where = f", page {document.page}" if document.page else ""
             say(

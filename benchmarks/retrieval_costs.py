@@ -59,7 +59,7 @@ def make_index(path: Path, documents: int) -> None:
     vocabulary = [f"word{number}" for number in range(20_000)]
     weights = [1 / (rank + 10) for rank in range(len(vocabulary))]
     settings = Settings()
-    with Index.create(path, space_of(resolve_model(DEFAULT_MODEL), settings)) as index:
+    with Index.create(path, space_of(resolve_model(DEFAULT_MODEL), settings)) as index:  # noqa: SIM117
         with begin_run(index, "index", "/source") as run:
             files = [
                 SourceFile(f"f{n % 20}/{n}.txt", "/x", 1, n, 0, hashlib.sha256(b"%d" % n).hexdigest())

@@ -50,7 +50,7 @@ def test_prefect_is_imported_in_flows_and_in_the_task_wrapper_only() -> None:
     assert {user for user in users if not user.startswith("flows/")} == {"tasks/document.py"}
 
 
-def test_torch_is_imported_by_the_encoders_of_the_two_models_only() -> None:
+def test_torch_is_imported_by_the_embedder_and_the_reranker_only() -> None:
     heavy = {
         path.relative_to(ROOT).as_posix()
         for room in BELOW
@@ -63,7 +63,9 @@ def test_torch_is_imported_by_the_encoders_of_the_two_models_only() -> None:
 def test_no_other_distribution_owns_one_of_our_names() -> None:
     owners = importlib.metadata.packages_distributions()
     for room in BELOW:
-        assert set(owners.get(room, ["pincite"])) == {"pincite"}, f"{room} is also installed by {owners[room]}"
+        assert set(owners.get(room, ["pincite"])) == {"pincite"}, (
+            f"{room} is also installed by {owners[room]}"
+        )
 
 
 def test_only_storage_opens_what_is_on_disk() -> None:

@@ -24,6 +24,7 @@ from pincite.console import (
     say,
 )
 from pincite.settings import load_settings
+from retrieval.corpus import can_be_read
 from schemas.errors import PinciteError, UsageError
 from schemas.records import Counts
 from schemas.settings import Settings
@@ -34,6 +35,7 @@ from tasks.plan import policy_of, space_of
 
 _COUNTS = ("discovered", "indexed", "unchanged", "failed", "deleted")
 _SHOWN_FAILURES = 20
+_MOST_NAMED = 5
 
 
 def index(
@@ -136,12 +138,24 @@ def _progress(opened: Index, root: Path) -> Iterator[None]:
             follower.join()
 
 
+def _unread(opened: Index) -> str:
+    """What is said of documents that the embedding model can't read; "" when there are none."""
+    with opened.snapshot() as snapshot:
+        model, documents = snapshot.space.model, snapshot.documents()
+    unread = [document.path for document in documents if not can_be_read(document)]
+    if not unread:
+        return ""
+    named = ", ".join(map(one_line, unread[:_MOST_NAMED])) + (", …" if len(unread) > _MOST_NAMED else "")
+    return f"{model} can't read {len(unread)} documents, they are found by their words alone: {named}"
+
+
 def _finish(done: Sequence[_Done], index: Path, as_json: bool) -> None:
     """Prints the sums over all runs and ends the command with its exit code."""
     counts = {name: sum(getattr(one.counts, name) for one in done) for name in _COUNTS}
     with Index.open(index) as opened:
         report = index_report(opened, None)
         failed = document_reports(opened, None, state="failed")
+        unread = _unread(opened)
     seconds = sum(one.seconds for one in done)
     if as_json:
         print_json(
@@ -152,6 +166,8 @@ def _finish(done: Sequence[_Done], index: Path, as_json: bool) -> None:
             say("Nothing to do: no document is new or changed.")
         say(", ".join(f"{count} {name}" for name, count in counts.items()))
         say(f"{report.chunks} chunks, version {report.version}, {seconds:.1f} s, in {index}")
+        if unread:
+            say(unread)
         ours = [report for report in failed if report.source in {one.source for one in done}]
         for document in ours[:_SHOWN_FAILURES]:
             where = f", page {document.page}" if document.page else ""

@@ -125,6 +125,60 @@ def test_nothing_under_the_threshold_is_a_refusal(pincite: Pincite, samples: Pat
     assert refused.stderr.strip().endswith(f'NO ANSWER: nothing under cosine distance 0.3 for "{question}"')
 
 
+@pytest.mark.parametrize(
+    ("options", "documents"),
+    [
+        (("--document", "error-*"), {"error-codes.html"}),
+        (
+            ("--type", "md", "--type", "text/plain"),
+            {"underhall-sv.md", "operator-handbook.md", "shift-log.txt"},
+        ),
+        (("--folder", "none"), set()),
+        (("--modified-since", "2199-01-01"), set()),
+        (("--type", "pdf", "--min-ocr-confidence", "99.5"), {"service-bulletin-31.pdf"}),
+    ],
+)
+def test_filters_leave_what_they_name(
+    pincite: Pincite, samples: Path, options: tuple[str, ...], documents: set[str]
+) -> None:
+    question = ("search", "pump", *options, "--mode", "dense", "-k", 100, "--index", samples)
+    answer = loads(pincite(*question, "--json").stdout)
+    found = {hit["document"] for hit in answer["hits"]}
+    assert found >= documents and bool(found) == bool(documents)
+    assert not found & {"regulations-uk.html", "inspection-report-scan.pdf"}
+    shown = pincite(*question)
+    assert shown.returncode == (0 if documents else 3)
+    assert documents or "no passage of the index passes the filters" in shown.stderr
+    assert bool(answer["searched"]) == bool(documents)
+
+
+def test_reranking_without_weights_says_how_to_provide_them(
+    pincite: Pincite, samples: Path, tmp_path: Path
+) -> None:
+    result = pincite("search", "pump", "--rerank", "--index", samples, HF_HUB_CACHE=str(tmp_path))
+    assert result.returncode == 2 and not result.stdout
+    assert (
+        "ms-marco-MiniLM-L-6-v2 are not on this machine" in result.stderr and "hf download" in result.stderr
+    )
+    folder = pincite("search", "pump", "--rerank", "--index", samples, PINCITE_RERANKER="README.md")
+    assert folder.returncode == 2 and "README.md are not on this machine" in folder.stderr
+
+
+def test_a_document_that_the_model_can_not_read_is_told_and_found(pincite: Pincite, samples: Path) -> None:
+    rows = loads(pincite("documents", "--index", samples, "--json").stdout)
+    told = {row["document"] for row in rows if any(one["code"] == "embedding-fit" for one in row["warnings"])}
+    assert told == {"regulations-uk.html", "storage-rules-zh.txt"}
+    question = ("search", "сітчастий фільтр насоса", "--index", samples)
+    first = loads(pincite(*question, "--json").stdout)["hits"][0]
+    assert (first["document"], first["encoder_fit"], first["dense_rank"]) == (
+        "regulations-uk.html",
+        False,
+        None,
+    )
+    assert "the embedding model can't read this document" in pincite(*question).stdout
+    assert "can't read 2 documents" in pincite("index", SAMPLES, "--index", samples).stdout
+
+
 def test_verify_holds_and_finds_a_changed_byte(pincite: Pincite, samples: Path, tmp_path: Path) -> None:
     sound = pincite("verify", "--index", samples, "--json")
     assert sound.returncode == 0 and all(check["ok"] for check in loads(sound.stdout)["checks"])

@@ -101,7 +101,10 @@ def test_a_filter_that_leaves_nothing_refuses_under_a_threshold(small_index) -> 
         (Filters(min_ocr_confidence=math.nan), "between 0 and 100"),
         (Filters(min_ocr_confidence=101), "between 0 and 100"),
         (Filters(documents=("",)), "matches nothing"),
-        (Filters(modified_since=datetime(2026, 2, 1), modified_before=datetime(2026, 1, 1)), "no file can be"),
+        (
+            Filters(modified_since=datetime(2026, 2, 1), modified_before=datetime(2026, 1, 1)),
+            "no file can be",
+        ),
     ],
 )
 def test_a_filter_that_can_not_hold_is_wrong_use(small_index, filters: Filters, said: str) -> None:

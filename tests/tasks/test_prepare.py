@@ -1,5 +1,6 @@
 """Extract, chunk and lexical of one document: what it gives, and what it refuses."""
 
+
 import hashlib
 from pathlib import Path
 
@@ -58,3 +59,13 @@ def test_nothing_readable_is_a_failure(tmp_path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(Unreadable):
         prepare(order(path), lambda _stage, _page: None)
+
+
+def test_a_document_that_the_embedding_model_can_not_read_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "pump.md"
+    path.write_text("# Насос\n\nПеред пуском насоса необхідно очистити фільтр.\n", encoding="utf-8")
+    (warning,) = prepare(order(path), lambda _stage, _page: None).extraction.warnings
+    assert warning.code == "embedding-fit" and warning.page is None
+    assert "all-MiniLM-L6-v2 can't read" in warning.message and "word-pieces a character" in warning.message
+    path.write_text("# Pump\n\nBefore the pump is started, clean the filter.\n")
+    assert prepare(order(path), lambda _stage, _page: None).extraction.warnings == ()

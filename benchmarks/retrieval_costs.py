@@ -1,0 +1,168 @@
+"""What the steps around the legs of a search cost: snapshot, filters, folding, reranking, fitness.
+
+python -m benchmarks.retrieval_costs [DOCUMENTS]     some minutes; wall and CPU milliseconds, medians
+"""
+
+import hashlib
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from encoders.fitness import measure_fitness
+from encoders.models import resolve_model
+from encoders.offline import stay_offline
+from encoders.wordpieces import WordPieces
+from retrieval.filters import Filters
+from retrieval.rerank import resolve_reranker, score
+from retrieval.search import open_index
+from schemas.records import Chunk, Extraction, Policy, Prepared, SourceFile
+from schemas.settings import DEFAULT_MODEL, Settings
+from storage.commit import lease, publish
+from storage.index import Index
+from storage.register import register
+from storage.rows import Finished
+from storage.runs import begin_run, finish_run
+from tasks.lexical import term_frequencies
+from tasks.plan import space_of
+
+POLICY = Policy("recipe", "limits", 3)
+CHUNKS = 5  # a document
+WORDS = 90  # a chunk
+
+
+def median_ms(function: Callable[[], object], times: int = 15) -> tuple[float, float]:
+    """(wall, CPU) of one call, after one that fills the caches."""
+    function()
+    walls, cpus = [], []
+    for _ in range(times):
+        wall, cpu = time.perf_counter(), time.process_time()
+        function()
+        walls.append(time.perf_counter() - wall)
+        cpus.append(time.process_time() - cpu)
+    return statistics.median(walls) * 1e3, statistics.median(cpus) * 1e3
+
+
+def show(name: str, function: Callable[[], object], times: int = 15) -> None:
+    wall, cpu = median_ms(function, times)
+    print(f"{name:60} {wall:9.2f} ms wall {cpu:9.2f} ms CPU")
+
+
+def make_index(path: Path, documents: int) -> None:
+    """Random words of a Zipf-like vocabulary, random unit vectors."""
+    draw = random.Random(0)
+    vocabulary = [f"word{number}" for number in range(20_000)]
+    weights = [1 / (rank + 10) for rank in range(len(vocabulary))]
+    settings = Settings()
+    with Index.create(path, space_of(resolve_model(DEFAULT_MODEL), settings)) as index:  # noqa: SIM117
+        with begin_run(index, "index", "/source") as run:
+            files = [
+                SourceFile(f"f{n % 20}/{n}.txt", "/x", 1, n, 0, hashlib.sha256(b"%d" % n).hexdigest())
+                for n in range(documents)
+            ]
+            pending = register(run, files, POLICY).pending
+            for first in range(0, len(pending), 500):
+                batch = []
+                for document_id in pending[first : first + 500]:
+                    job = lease(run, document_id, POLICY, 3_600)
+                    assert job is not None
+                    batch.append(
+                        Finished(job, job.path, _prepared(draw, vocabulary, weights), _vectors(draw))
+                    )
+                publish(run, batch, POLICY)
+            finish_run(run)
+
+
+def _prepared(draw: random.Random, vocabulary: list[str], weights: list[float]) -> Prepared:
+    contents = [" ".join(draw.choices(vocabulary, weights, k=WORDS)) for _ in range(CHUNKS)]
+    chunks, start = [], 0
+    for ordinal, content in enumerate(contents):
+        chunks.append(Chunk(ordinal, content, content, "", "", start, start + len(content), tokens=1))
+        start += len(content) + 2
+    extraction = Extraction("\n\n".join(contents), "", "text/plain", "benchmark", "1")
+    return Prepared(extraction, tuple(chunks), term_frequencies(chunks))
+
+
+def _vectors(draw: random.Random) -> np.ndarray:
+    vectors = np.random.default_rng(draw.randrange(1 << 32)).standard_normal((CHUNKS, 384))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def searches(path: Path) -> None:
+    with Index.open(path) as index:
+
+        def snapshot() -> None:
+            with index.snapshot():
+                pass
+
+        show("a snapshot, as every search read it before", snapshot)
+        with index.snapshot() as kept:
+            ids = [document.document_id for document in kept.documents()[:10]]
+        show("looking for a newer version", lambda: index.newer_snapshot(kept.version))
+        show("stale marks of ten documents", lambda: index.stale_reasons(kept, ids))
+    filters = {
+        "no filter": Filters(),
+        "folder, 5 % of the documents": Filters(folders=("f3",)),
+        "glob that all pass": Filters(documents=("*.txt",)),
+        "minimum OCR confidence": Filters(min_ocr_confidence=60),
+    }
+    with open_index(path) as searcher:
+        query = "word1 word17 word230 word4011"
+        for mode in ("bm25", "hybrid"):
+            for name, chosen in filters.items():
+                show(f"{mode}, {name}", lambda m=mode, f=chosen: searcher.search(query, mode=m, filters=f))  # type: ignore[misc]
+            show(f"{mode}, not folded", lambda m=mode: searcher.search(query, mode=m, fold_duplicates=False))  # type: ignore[misc]
+
+
+def reranking(folder: Path) -> None:
+    """Random weights in the shape of ms-marco-MiniLM-L-6-v2: the cost is the same, the order means nothing."""
+    stay_offline()
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    tokenizer = AutoTokenizer.from_pretrained(resolve_model(DEFAULT_MODEL).folder)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=384,
+        num_hidden_layers=6,
+        num_attention_heads=12,
+        intermediate_size=1536,
+        num_labels=1,
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    reranker = resolve_reranker(str(folder))
+    passage = "the pump is switched off before any work on the casing or the valve is begun by the crew "
+    passages = [passage * 7 + str(number) for number in range(25)]
+    torch.set_num_threads(1)
+    show(
+        f"rerank 25 passages of {len(passages[0])} characters, one thread",
+        lambda: score("why?", passages, reranker),
+        3,
+    )
+
+
+def fitness() -> None:
+    wordpieces = WordPieces(resolve_model(DEFAULT_MODEL))
+    texts = ["the pump is switched off before any work on the casing " * 10] * 500
+    show("fitness of a document of 500 chunks of 550 characters", lambda: measure_fitness(texts, wordpieces))
+    show("word-pieces of all its chunks, which chunking counts", lambda: wordpieces.count_many(texts))
+
+
+def main() -> None:
+    documents = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000
+    with tempfile.TemporaryDirectory() as folder:
+        make_index(Path(folder) / "index", documents)
+        print(f"{documents} documents, {documents * CHUNKS} chunks")
+        searches(Path(folder) / "index")
+        reranking(Path(folder) / "reranker")
+    fitness()
+
+
+if __name__ == "__main__":
+    main()

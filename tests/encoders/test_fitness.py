@@ -1,0 +1,55 @@
+"""Whether an embedding model can read a text, by its tokenizer."""
+
+
+import pytest
+
+from encoders.fitness import measure_fitness
+from encoders.models import resolve_model
+from encoders.wordpieces import WordPieces
+
+
+@pytest.fixture(scope="module")
+def minilm() -> WordPieces:
+    return WordPieces(resolve_model("all-MiniLM-L6-v2"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The mechanical seal of the pump is replaced after two thousand hours of operation.",
+        "Die Dichtung der Kreiselpumpe ist nach zweitausend Betriebsstunden zu erneuern.",
+        "Smörj lagren var tredje månad och byt oljan varje år.",
+        "\n".join(f"SEAL-MG{n}-33 X{n}-{n * 7} ERR-40{n:02}" for n in range(40)),
+        "\n".join(f"| {n * 37 % 991} | {n * 1.7:.2f} | {n * 0.33:.3f} |" for n in range(40)),
+        "It works well 😀🚀 and the price is 20 € ➜ see ☎",
+        "12 34 56",
+        "",
+    ],
+)
+def test_what_minilm_was_trained_on_and_what_has_no_words_speaks_not_against_it(
+    minilm: WordPieces, text: str
+) -> None:
+    assert measure_fitness([text], minilm).readable
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Перед пуском насоса необхідно очистити фільтр і перевірити тиск.",
+        "床前明月光,疑是地上霜。举头望明月,低头思故乡。",
+        "กรุณาทำความสะอาดไส้กรองทุกสัปดาห์ และตรวจสอบแรงดันก่อนเริ่มเดินเครื่องปั๊ม",
+        "펌프를 시동하기 전에 필터를 청소하고 압력을 확인하십시오.",
+        "ポンプを始動する前にフィルターを清掃し、圧力を確認してください。",
+        "يجب تنظيف المرشح كل أسبوع وفحص الضغط قبل تشغيل المضخة",
+    ],
+)
+def test_what_minilm_sees_as_letters_or_unknowns_it_can_not_read(minilm: WordPieces, text: str) -> None:
+    assert not measure_fitness([text], minilm).readable
+
+
+def test_special_tokens_are_not_counted_and_a_sample_is_enough(minilm: WordPieces) -> None:
+    one = measure_fitness(["pump"], minilm)
+    assert (one.pieces, one.unknown, one.characters) == (1, 0, 4)
+    many = measure_fitness(["pump"] * 10_000, minilm)
+    assert many.pieces <= 64 and many.pieces_per_character == one.pieces_per_character
+    assert measure_fitness([], minilm).readable

@@ -51,11 +51,12 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that OCR read."""
+    """A word that OCR read. Words up to the next `line_start` stand on one line of the page."""
 
     start: int
     end: int
     confidence: int  # 0 to 100
+    line_start: bool = False
 
 
 @dataclass(frozen=True, slots=True)

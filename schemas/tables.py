@@ -69,7 +69,16 @@ TEXTS = pa.schema(
         ),
         pa.field(
             "words",
-            pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("confidence", pa.uint8())])),
+            pa.list_(
+                pa.struct(
+                    [
+                        ("start", pa.int32()),
+                        ("end", pa.int32()),
+                        ("confidence", pa.uint8()),
+                        ("line_start", pa.bool_()),
+                    ]
+                )
+            ),
             nullable=False,
         ),
         pa.field(

@@ -73,6 +73,7 @@ class Summary:
     ocr_pages: int
     ocr_share: float  # of the letters and digits, 0 to 1
     ocr_confidence: float | None  # mean over the pages that OCR read, 0 to 100, as `pincite documents` has it
+    weakest_line: float | None  # lowest confidence of a line that OCR read, mean over its characters
     headings: int
     tables: int
     chunks: int
@@ -160,12 +161,27 @@ def summary_of(inspection: Inspection) -> Summary | None:
         ocr_pages=len(by_ocr),
         ocr_share=_lettered(read) / max(_lettered(extraction.text), 1),
         ocr_confidence=sum(confidences) / len(confidences) if confidences else None,
+        weakest_line=min(line_confidences(extraction.words), default=None),
         headings=sum(block.kind == "heading" for block in extraction.blocks),
         tables=sum(block.kind == "table" for block in extraction.blocks),
         chunks=len(inspection.chunks),
         longest_chunk=max((one.tokens for one in inspection.chunks), default=0),
         over_window=sum(one.over_window for one in inspection.chunks),
     )
+
+
+def line_confidences(words: Sequence[Word]) -> list[float]:
+    """The confidence of each line, 0 to 100, mean over its characters, in text order."""
+    lines: list[list[Word]] = []
+    for word in words:
+        if word.line_start or not lines:
+            lines.append([])
+        lines[-1].append(word)
+    return [
+        sum((word.end - word.start) * word.confidence for word in line)
+        / sum(word.end - word.start for word in line)
+        for line in lines
+    ]
 
 
 def _lettered(text: str) -> int:

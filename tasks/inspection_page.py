@@ -119,7 +119,9 @@ def _figures(summary: Summary, extraction: Extraction) -> Iterator[tuple[str, st
         yield (
             "OCR confidence",
             "–" if confidence is None else f"{confidence:.0f}",
-            "" if confidence is None else "<small>of 100</small>",
+            ""
+            if confidence is None
+            else f"<small>of 100; weakest line {summary.weakest_line or 0:.0f}</small>",
         )
     yield "tables", f"{summary.tables:,}", ""
     yield "headings", f"{summary.headings:,}", ""

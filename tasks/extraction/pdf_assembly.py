@@ -9,7 +9,7 @@ from schemas.records import Block, BlockKind, DocumentWarning, Page, Place, Word
 from tasks.extraction.pdf_page import PageContent
 from tasks.extraction.pdf_pieces import Piece
 from tasks.extraction.pdf_structure import Headings
-from tasks.extraction.pdf_text import HYPHENS, Span, Text, join
+from tasks.extraction.pdf_text import HYPHENS, Text, join
 
 SAME_EDGE = 12.0  # points; a table that goes on over the page keeps its edges this well
 
@@ -100,7 +100,7 @@ class Assembly:
         self.parts.append(text.text)
         self.length += len(text.text)
         self.blocks.append(Block(kind, start, self.length, level, title, repeat))
-        self.words += [Word(start + s.start, start + s.end, s.confidence) for s in text.spans]
+        self.words += [Word(start + s.start, start + s.end, s.confidence, s.line_start) for s in text.spans]
 
     @property
     def text(self) -> str:
@@ -151,7 +151,7 @@ def _row(cells: Sequence[Text]) -> Text:
         for span in cell.spans:
             extra = cell.text.count("|", 0, span.start), cell.text.count("|", 0, span.end)
             spans.append(
-                Span(len(text) + span.start + extra[0], len(text) + span.end + extra[1], span.confidence)
+                replace(span, start=len(text) + span.start + extra[0], end=len(text) + span.end + extra[1])
             )
         text += cell.text.replace("|", "\\|") + " |"
     return Text(text, tuple(spans))
@@ -161,6 +161,6 @@ def _stacked(lines: Sequence[Text]) -> Text:
     text, spans = "", []
     for line in lines:
         text += "\n" if text else ""
-        spans += [Span(s.start + len(text), s.end + len(text), s.confidence) for s in line.spans]
+        spans += [span.moved(len(text)) for span in line.spans]
         text += line.text
     return Text(text, tuple(spans))

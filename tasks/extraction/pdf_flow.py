@@ -7,7 +7,7 @@ import regex
 
 from tasks.extraction.pdf_page import PageContent
 from tasks.extraction.pdf_pieces import Line, Piece
-from tasks.extraction.pdf_text import HYPHENS, Span, Text, join
+from tasks.extraction.pdf_text import HYPHENS, Text, join
 from tasks.extraction.running import ZONE
 
 MIN_SEALED = 250  # characters; shorter pieces may be headings, whose lines are looked at again
@@ -79,7 +79,7 @@ def _mended(before: PageContent, page: PageContent) -> tuple[PageContent, PageCo
     cut = length + len(start.text.text[length:]) - len(start.text.text[length:].lstrip())
     rest = Text(
         start.text.text[cut:],
-        tuple(Span(s.start - cut, s.end - cut, s.confidence) for s in start.text.spans if s.start >= cut),
+        tuple(span.moved(-cut) for span in start.text.spans if span.start >= cut),
     )
     whole = replace(end, text=join([end.text, head], before.kept | page.kept))
     return (

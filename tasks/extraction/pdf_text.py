@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import regex
 
@@ -27,6 +27,10 @@ class Span:
     start: int
     end: int
     confidence: int
+    line_start: bool  # whether it is the first word of its line
+
+    def moved(self, by: int) -> "Span":
+        return replace(self, start=self.start + by, end=self.end + by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +55,14 @@ def clean(text: str) -> str:
 
 def line_text(words: Sequence[WordBox]) -> Text:
     """The words of one line with a space between them; none between characters of scripts without spaces."""
-    text, spans = "", []
+    text = ""
+    spans: list[Span] = []
     before: WordBox | None = None
     for word in words:
         if before is not None:
             text += _space_between(text, before, word)
         if word.confidence is not None:
-            spans.append(Span(len(text), len(text) + len(word.text), word.confidence))
+            spans.append(Span(len(text), len(text) + len(word.text), word.confidence, not spans))
         text += word.text
         before = word
     return Text(text, tuple(spans))
@@ -84,9 +89,9 @@ def join(parts: Sequence[Text], kept: frozenset[str] = frozenset()) -> Text:
             continue
         text, glue = _glue(text, part.text, kept)
         if spans and spans[-1].end > len(text):  # its hyphen was dropped
-            spans[-1] = Span(spans[-1].start, len(text), spans[-1].confidence)
+            spans[-1] = replace(spans[-1], end=len(text))
         offset = len(text) + len(glue)
-        spans += [Span(s.start + offset, s.end + offset, s.confidence) for s in part.spans]
+        spans += [span.moved(offset) for span in part.spans]
         text += glue + part.text
     return Text(text, tuple(spans))
 

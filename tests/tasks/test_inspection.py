@@ -18,6 +18,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from encoders.models import resolve_model
 from encoders.wordpieces import WordPieces
+from schemas.records import Word
 from schemas.settings import Limits, Settings
 from tasks.chunking.chunk import chunk
 from tasks.extraction.formats import extract
@@ -28,6 +29,7 @@ from tasks.inspection import (
     InspectionOrder,
     inspect,
     leaves_of,
+    line_confidences,
     other_pages,
     summary_of,
 )
@@ -390,3 +392,21 @@ def test_nothing_of_a_hostile_document_becomes_markup(tmp_path: Path, name: str)
     text = "".join(inspection.extraction.text.split())
     assert shown == text.replace("\x01", "\u2401").replace("\x1b", "\u241b")
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", page)
+
+
+def test_the_confidence_of_a_line_is_the_mean_over_its_characters() -> None:
+    words = (
+        Word(0, 4, 90, line_start=True),
+        Word(5, 7, 60),
+        Word(8, 10, 40, line_start=True),
+    )
+    assert line_confidences(words) == [80.0, 40.0]
+    assert line_confidences(()) == []
+
+
+def test_each_line_of_a_scan_has_a_confidence() -> None:
+    scan = Path(__file__).parents[2] / "samples" / "documents" / "inspection-report-scan.pdf"
+    extraction = extract(scan, Settings(), lambda _page: None)
+    lines = line_confidences(extraction.words)
+    assert 8 <= len(lines) < len(extraction.words) / 2
+    assert all(50 < confidence <= 100 for confidence in lines)

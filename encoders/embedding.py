@@ -32,6 +32,10 @@ class Embedder(Protocol):
         """float32 `[dimension]`, unit length."""
         ...
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """float32 `[len(texts), dimension]`, unit rows in the order of `texts`."""
+        ...
+
 
 def load_embedder(model: Model, threads: int | None = None) -> Embedder:
     """The embedder of `model` on this machine's CPU. `threads` of torch; None leaves its default.
@@ -81,5 +85,8 @@ class _SentenceTransformers:
         return np.ascontiguousarray(vectors, dtype=np.float32)
 
     def embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self.embed([text])[0]
+        vector: Vectors = self.embed_queries([text])[0]
         return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        return self.embed(texts)

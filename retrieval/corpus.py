@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from encoders.fitness import UNFIT
 from retrieval import bm25, dense
 from retrieval.filters import Filters, document_filter
 from schemas.errors import IndexBroken
@@ -83,7 +82,7 @@ class Corpus:
     @cached_property
     def unread(self) -> dense.Mask | None:
         """bool[rows], whose document the embedding model can't read, as was found at indexing; None for none."""
-        return self._mask_of({one for one, document in self.documents.items() if not can_be_read(document)})
+        return self._mask_of({one for one, document in self.documents.items() if not document.encoder_fit})
 
     def among(self, filters: Filters, dated: frozenset[str] | None) -> dense.Mask:
         """bool[rows], what passes the filters. `dated` are the documents within its dates; None is all."""
@@ -160,11 +159,6 @@ class Corpus:
                 f"{int(faulty.sum())} stored vectors {what}, first of chunk {first}: run `pincite verify`, "
                 "then restore the index folder from a copy or index again into a new folder"
             )
-
-
-def can_be_read(document: LiveDocument) -> bool:
-    """Whether the embedding model can read the document."""
-    return all(warning["code"] != UNFIT for warning in document.warnings)
 
 
 def _key(document: np.ndarray, ordinal: np.ndarray) -> bm25.Rows:

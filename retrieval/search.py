@@ -19,7 +19,7 @@ import numpy as np
 from encoders.models import Model, resolve_model
 from encoders.terms import TOKENIZER, terms
 from retrieval import bm25, dense
-from retrieval.corpus import Corpus, Passage, can_be_read
+from retrieval.corpus import Corpus, Passage
 from retrieval.filters import NO_FILTERS, Filters, check_filters, nanoseconds
 from retrieval.folding import FOLD_WINDOW, Likeness, fold
 from retrieval.ranking import Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
@@ -101,6 +101,16 @@ class Searcher:
         """The stored texts of documents by id, at the version of a result or the newest."""
         return read_texts(self._index, document_ids, version)
 
+    def embed_queries(self, queries: Sequence[str]) -> dense.Matrix:
+        """float32[queries, dimension], unit rows: what `search` takes as `vector`, many for the price of few.
+
+        Raises `SpaceMismatch` and `ModelUnavailable` as `search` does.
+        """
+        model = self._require_model(self._corpus_now().space)
+        with _encoding:
+            vectors = np.asarray(_embedder(model).embed_queries(queries), dtype=np.float32)
+        return _checked(vectors.reshape(len(queries), -1), model)
+
     def search(
         self,
         query: str,
@@ -108,6 +118,7 @@ class Searcher:
         k: int = 10,
         threshold: float | None = None,
         *,
+        vector: dense.Vector | None = None,
         filters: Filters = NO_FILTERS,
         rerank: bool = False,
         fold_duplicates: bool = True,
@@ -119,7 +130,8 @@ class Searcher:
         `filters` are applied before anything is scored; the statistics of BM25 stay those of the whole index.
         Near-duplicates of one document become one hit unless `fold_duplicates` is off. `rerank` reorders the
         first 25 that the threshold and folding leave by a cross-encoder, whose score the hits carry; it refuses
-        nothing. The order of steps: filter, rank, cut, fold, rerank.
+        nothing. The order of steps: filter, rank, cut, fold, rerank. `vector` spares the embedding of a query
+        that `embed_queries` embedded.
         Raises `UsageError` for a query without a letter or digit, `k` below 1, an unknown mode, a wrong filter,
         and a threshold that is no cosine distance or meets BM25 mode, which measures none; `SpaceMismatch`
         when the settings' model is not the index's; `ModelUnavailable` when a model is not on this machine.
@@ -131,7 +143,7 @@ class Searcher:
         among = self._among(corpus, filters)
         most = k if threshold is None else min(k, MOST_PASSAGES)
         kept = _best(
-            self._ranking(corpus, query, mode, among),
+            self._ranking(corpus, query, mode, among, vector),
             wanted=max(most, RERANK_DEPTH) if reranker else most,
             threshold=threshold,
             likeness=_likeness(corpus) if fold_duplicates else None,
@@ -155,7 +167,9 @@ class Searcher:
             dated = self._index.modified_between(since, before)
         return corpus.among(filters, dated)
 
-    def _ranking(self, corpus: Corpus, query: str, mode: Mode, among: dense.Mask | None) -> Ranking:
+    def _ranking(
+        self, corpus: Corpus, query: str, mode: Mode, among: dense.Mask | None, known: dense.Vector | None
+    ) -> Ranking:
         """What ranks the rows, to any depth; the query is embedded once."""
         if mode == "bm25":
             lexical = self._bm25_scores(query, corpus, among)
@@ -164,10 +178,11 @@ class Searcher:
         if not len(corpus):
             return lambda _depth: []
         if mode == "dense":
-            vector = _query_vector(query, model)
+            vector = _query_vector(query, model) if known is None else known
             return lambda depth: dense_ranking(vector, corpus.matrix, depth, among)
         # BM25 first: it may refuse, and costs less than loading a model
-        lexical, vector = self._bm25_scores(query, corpus, among), _query_vector(query, model)
+        lexical = self._bm25_scores(query, corpus, among)
+        vector = _query_vector(query, model) if known is None else known
         return lambda depth: hybrid_ranking(vector, corpus.matrix, lexical, depth, among, corpus.unread)
 
     def _bm25_scores(self, query: str, corpus: Corpus, among: dense.Mask | None) -> bm25.Floats:
@@ -231,12 +246,18 @@ def _embedder(model: Model) -> Embedder:
 def _query_vector(query: str, model: Model) -> dense.Vector:
     with _encoding:
         vector = np.asarray(_embedder(model).embed_query(query), dtype=np.float32)
-    if vector.shape != (model.dimension,) or not abs(float(vector @ vector) - 1.0) <= 1e-4:
+    row: dense.Vector = _checked(vector.reshape(1, -1), model)[0]
+    return row
+
+
+def _checked(vectors: dense.Matrix, model: Model) -> dense.Matrix:
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    if vectors.shape[1:] != (model.dimension,) or not (np.abs(squares - 1.0) <= 1e-4).all():
         raise ModelUnavailable(
-            f"the model {model.name} at {model.folder} gave the query no vector of {model.dimension} "
+            f"the model {model.name} at {model.folder} gave a query no vector of {model.dimension} "
             "dimensions and unit length: its files are damaged, install it again"
         )
-    return vector
+    return vectors
 
 
 def _check(query: str, mode: str, k: int, threshold: float | None) -> None:
@@ -315,5 +336,5 @@ def _hit(corpus: Corpus, rank: int, one: Ranked, passage: Passage, stale: bool) 
         rerank_score=one.rerank_score,
         rank_before=one.rank_before,
         folded=tuple(other.locator for other in corpus.passages(one.folded)),
-        encoder_fit=can_be_read(document),
+        encoder_fit=document.encoder_fit,
     )

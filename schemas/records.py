@@ -176,6 +176,8 @@ class Prepared:
     extraction: Extraction
     chunks: tuple[Chunk, ...]
     terms: tuple[dict[str, int], ...]  # term frequencies, one dict a chunk
+    language: str = ""  # ISO 639-1; "" when it can't be told
+    encoder_fit: bool = True  # whether the embedding model can read it
 
 
 @dataclass(frozen=True, slots=True)

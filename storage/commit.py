@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from schemas.errors import Failure, InvariantBroken
 from schemas.records import Job, Policy, Space
 from schemas.tables import SEGMENT_SCHEMAS
-from storage import ledger
+from storage import ledger, transactions
 from storage.rows import Finished, rows_of, storable_text
 from storage.runs import Run
 from storage.segments import Segment, write_segment
@@ -33,7 +33,7 @@ def lease(run: Run, document_id: str, policy: Policy, seconds: float) -> Job | N
     """
     documents, runs = ledger.documents, ledger.runs
     alive = sa.exists().where(runs.c.run_id == run.run_id, runs.c.state == "running")
-    with ledger.writing(run.index.engine) as connection:
+    with transactions.writing(run.index.engine) as connection:
         row = connection.execute(
             documents.update()
             .where(documents.c.document_id == document_id, documents.c.state == "pending", alive)
@@ -67,7 +67,7 @@ def publish(run: Run, finished: Sequence[Finished], policy: Policy) -> frozenset
     A document is left out when its job is stale: another run took it over, or the source moved on. Its rows
     stay in the segment and are never live. One that can't be stored fails, and the others are published.
     """
-    with ledger.reading(run.index.engine) as connection:
+    with transactions.reading(run.index.engine) as connection:
         space_id, space = ledger.live_space(connection, ledger.current_version(connection))
     storable = list(_storable(run, finished, space))
     tables = {
@@ -75,7 +75,7 @@ def publish(run: Run, finished: Sequence[Finished], policy: Policy) -> frozenset
     }
     written = [write_segment(run.index.path, kind, table) for kind, table in tables.items() if table.num_rows]
     stored = {kind: _count_rows(table) for kind, table in tables.items()}
-    with ledger.writing(run.index.engine) as connection:
+    with transactions.writing(run.index.engine) as connection:
         accepted = [one for one, _ in storable if _accept(connection, run, one.job)]
         if accepted:
             version = new_version(connection, run.run_id)
@@ -177,6 +177,8 @@ def _description(one: Finished) -> dict[str, object]:
         "ocr_confidence": _mean([page.ocr_confidence for page in read_by_ocr]),
         "tables": sum(block.kind == "table" for block in extraction.blocks),
         "warnings": [asdict(warning) for warning in extraction.warnings],
+        "language": one.prepared.language,
+        "encoder_fit": one.prepared.encoder_fit,
     }
 
 
@@ -200,7 +202,7 @@ def fail(run: Run, job: Job, failure: Failure) -> bool:
     """Ends the job as failed with its reason; its last good revision stays live. False when the job is stale."""
     failure = replace(failure, reason=storable_text(failure.reason))
     values = {"state": "failed", "last_outcome": "failed", "updated_at": time.time()}
-    with ledger.writing(run.index.engine) as connection:
+    with transactions.writing(run.index.engine) as connection:
         result = connection.execute(
             ledger.documents.update().where(_held(run, job)).values(values | asdict(failure) | _RELEASED)
         )

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from schemas.errors import IndexBroken, PinciteError, SpaceMismatch, UsageError
 from schemas.records import Space
-from storage import ledger
+from storage import ledger, transactions, upgrades
 from storage.disk import writable
 from storage.segments import unclaimed
 from storage.snapshot import Snapshot, stale_reasons
@@ -24,7 +24,7 @@ class Index:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.engine = ledger.connect(path / LEDGER_FILE)
+        self.engine = transactions.connect(path / LEDGER_FILE)
 
     @classmethod
     def open(cls, path: Path) -> "Index":
@@ -33,8 +33,7 @@ class Index:
             raise UsageError(f"no index at {path}: make one with `pincite index SOURCE --index {path}`")
         index = cls(path)
         try:
-            with ledger.reading(index.engine) as connection:
-                ledger.check_schema(connection)
+            upgrades.upgrade(index.engine)
         except PinciteError:
             index.close()
             raise
@@ -65,7 +64,7 @@ class Index:
 
     def require_space(self, wanted: Space) -> None:
         """Raises `SpaceMismatch`, naming both, unless `wanted` is the live space."""
-        with ledger.reading(self.engine) as connection:
+        with transactions.reading(self.engine) as connection:
             _, live = ledger.live_space(connection, ledger.current_version(connection))
         if live != wanted:
             raise SpaceMismatch(
@@ -77,7 +76,7 @@ class Index:
     @contextmanager
     def snapshot(self, version: int | None = None) -> Iterator[Snapshot]:
         """One version of the index, the newest if none is named; later commits do not disturb it."""
-        with ledger.reading(self.engine) as connection:
+        with transactions.reading(self.engine) as connection:
             snapshot = self.snapshot_within(connection, version)
         yield snapshot
 
@@ -86,13 +85,13 @@ class Index:
 
         Reading one costs some 15 µs a live document, looking whether there is one nearly nothing.
         """
-        with ledger.reading(self.engine) as connection:
+        with transactions.reading(self.engine) as connection:
             newest = ledger.current_version(connection)
             return None if newest == known else Snapshot.read(connection, self.path, newest)
 
     def stale_reasons(self, snapshot: Snapshot, document_ids: Sequence[str]) -> Mapping[str, str]:
         """Why documents of a snapshot are, by now, not current; "" of one that is."""
-        with ledger.reading(self.engine) as connection:
+        with transactions.reading(self.engine) as connection:
             return stale_reasons(connection, snapshot.version, snapshot.space_id, document_ids)
 
     def modified_between(self, since_ns: int | None, before_ns: int | None) -> frozenset[str]:
@@ -101,7 +100,7 @@ class Index:
         query = sa.select(ledger.documents.c.document_id)
         query = query if since_ns is None else query.where(modified >= since_ns)
         query = query if before_ns is None else query.where(modified < before_ns)
-        with ledger.reading(self.engine) as connection:
+        with transactions.reading(self.engine) as connection:
             return frozenset(connection.scalars(query))
 
     def snapshot_within(self, connection: sa.Connection, version: int | None = None) -> Snapshot:
@@ -137,10 +136,10 @@ def _make_ledger(path: Path, space: Space) -> None:
         )
     with writable(path), TemporaryDirectory(prefix=".new-", dir=path) as folder:
         made = Path(folder) / LEDGER_FILE
-        engine = ledger.connect(made)
+        engine = transactions.connect(made)
         try:
-            with ledger.writing(engine) as connection:
-                ledger.create_schema(connection)
+            with transactions.writing(engine) as connection:
+                upgrades.create_schema(connection)
                 space_id = connection.scalar(
                     ledger.spaces.insert().values(**asdict(space)).returning(ledger.spaces.c.space_id)
                 )

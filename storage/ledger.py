@@ -4,17 +4,13 @@ SQLite in WAL mode inside the index folder. Every content change is one version;
 `segments` is live at version v when `began_version <= v` and not `ended_version <= v`.
 """
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
 import sqlalchemy as sa
 
-from schemas.errors import IndexBroken, IndexBusy, PinciteError, UsageError
+from schemas.errors import IndexBroken
 from schemas.records import Space
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
+"""Another one needs a step in `storage.upgrades`."""
 
 metadata = sa.MetaData()
 
@@ -44,6 +40,7 @@ spaces = sa.Table(
     sa.Column("pipeline", sa.Text, nullable=False),
     sa.Column("chunker", sa.Text, nullable=False),
     sa.Column("tokenizer", sa.Text, nullable=False),
+    sa.Column("removed_at", sa.Float),  # when its segments were given up
 )
 
 live_spaces = sa.Table(
@@ -65,6 +62,7 @@ documents = sa.Table(
     sa.Column("reason", sa.Text),
     sa.Column("page", sa.Integer),
     sa.Column("transient", sa.Boolean, nullable=False, default=False),
+    sa.Column("not_before", sa.Float),  # of the next attempt, seconds since the epoch
     sa.Column("attempts", sa.Integer, nullable=False, default=0),  # since the file or the settings changed
     sa.Column("lease_owner", sa.Text),  # run_id
     sa.Column("lease_until", sa.Float),
@@ -74,6 +72,7 @@ documents = sa.Table(
     sa.Column("mtime_ns", sa.Integer, nullable=False),
     sa.Column("ctime_ns", sa.Integer, nullable=False),
     sa.Column("sha256", sa.Text, nullable=False),
+    sa.Column("etag", sa.Text, nullable=False, server_default=""),  # of an object in a bucket
     sa.Column("recipe", sa.Text, nullable=False, default=""),  # of the last attempt
     sa.Column("limits", sa.Text, nullable=False, default=""),  # of the last attempt
     sa.Column("last_run", sa.Text, nullable=False),
@@ -115,6 +114,8 @@ revisions = sa.Table(
     sa.Column("ocr_confidence", sa.Float),
     sa.Column("tables", sa.Integer, nullable=False),
     sa.Column("warnings", sa.JSON, nullable=False),
+    sa.Column("language", sa.Text, nullable=False, server_default=""),  # ISO 639-1; "" when it can't be told
+    sa.Column("encoder_fit", sa.Boolean, nullable=False, server_default=sa.true()),
     sa.Index("revisions_ended", "ended_version"),
 )
 
@@ -167,87 +168,69 @@ attempts = sa.Table(
 )
 
 
-def connect(path: Path) -> sa.Engine:
-    """An engine on the SQLite file. Transactions of `writing` take the write lock at once."""
-    url = sa.URL.create("sqlite", database=str(path))
-    engine = sa.create_engine(url, poolclass=sa.pool.QueuePool, pool_size=4, max_overflow=60)
+collections = sa.Table(
+    "collections",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("source", sa.Text, nullable=False, unique=True),  # a folder or a URL
+    sa.Column("include", sa.JSON, nullable=False),  # globs of paths below it
+    sa.Column("exclude", sa.JSON, nullable=False),
+)
 
-    @sa.event.listens_for(engine, "connect")
-    def configure(connection: sqlite3.Connection, _record: object) -> None:
-        connection.isolation_level = None  # SQLAlchemy's own BEGIN below, not the driver's late one
-        # busy_timeout comes first: the switch to WAL by the first of several connections waits by it.
-        for pragma in ("busy_timeout=60000", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
-            connection.execute(f"PRAGMA {pragma}")
+calibrations = sa.Table(
+    "calibrations",
+    metadata,
+    sa.Column("calibration_id", sa.Integer, primary_key=True),
+    sa.Column("made_at", sa.Float, nullable=False),
+    sa.Column("space_id", sa.Integer, sa.ForeignKey("spaces.space_id"), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("threshold", sa.Float, nullable=False),  # cosine distance
+    sa.Column("questions", sa.Text, nullable=False),  # the set's name
+    sa.Column("questions_sha256", sa.Text, nullable=False),
+    sa.Column("report", sa.JSON, nullable=False),
+)
 
-    @sa.event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        mode = connection.get_execution_options().get("begin", "DEFERRED")
-        connection.exec_driver_sql(f"BEGIN {mode}")
+migrations = sa.Table(
+    "migrations",
+    metadata,
+    sa.Column("migration_id", sa.Integer, primary_key=True),
+    sa.Column("from_space", sa.Integer, sa.ForeignKey("spaces.space_id"), nullable=False),
+    sa.Column("to_space", sa.Integer, sa.ForeignKey("spaces.space_id"), nullable=False),
+    sa.Column("state", sa.Text, nullable=False),  # building, switched, rolled back, aborted
+    sa.Column("settings", sa.JSON, nullable=False),  # model and chunker of the new space
+    sa.Column("started_at", sa.Float, nullable=False),
+    sa.Column("ended_at", sa.Float),
+    sa.Column("gate", sa.JSON),  # the verdict of the evaluation before the switch
+)
 
-    return engine
+blockers = sa.Table(
+    "blockers",
+    metadata,
+    sa.Column("migration_id", sa.Integer, sa.ForeignKey("migrations.migration_id"), primary_key=True),
+    sa.Column("document_id", sa.Text, sa.ForeignKey("documents.document_id"), primary_key=True),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("waived", sa.Boolean, nullable=False, default=False),
+)
 
+probes = sa.Table(
+    "probes",
+    metadata,
+    sa.Column("space_id", sa.Integer, sa.ForeignKey("spaces.space_id"), primary_key=True),
+    sa.Column("ordinal", sa.Integer, primary_key=True),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("vector", sa.LargeBinary, nullable=False),  # float32[dimension], little endian
+)
 
-@contextmanager
-def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """One write transaction: committed as a whole at the end of the block, or not at all."""
-    with readable(), engine.connect().execution_options(begin="IMMEDIATE") as connection, connection.begin():
-        yield connection
-
-
-@contextmanager
-def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """One read transaction: all its statements see the same state of the ledger."""
-    with readable(), engine.connect() as connection, connection.begin():
-        yield connection
-
-
-_REFUSED_BY_DISK = {
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PERM,
-}
-_HELD_BY_OTHERS = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-
-
-@contextmanager
-def readable() -> Iterator[None]:
-    """Turns what SQLite says of a damaged, full, read-only or busy ledger into one clear error."""
-    try:
-        yield
-    except (sa.exc.DatabaseError, sqlite3.DatabaseError) as error:
-        raise _clear(getattr(error, "orig", error)) from error
-
-
-def _clear(cause: BaseException) -> PinciteError:
-    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF  # the low byte is the primary code
-    if code in _HELD_BY_OTHERS:
-        return IndexBusy(f"the ledger is held by another process ({cause}): wait until it ends")
-    if code in _REFUSED_BY_DISK:
-        return UsageError(
-            f"the ledger can't be read or written: {cause}. Nothing that was stored is lost: see that its folder "
-            "may be written and that the disk has room, then run again"
-        )
-    return IndexBroken(
-        f"the ledger can't be used: {cause}. Restore the index folder from a copy, or index again into a new folder"
-    )
-
-
-def create_schema(connection: sa.Connection) -> None:
-    """Makes the tables in an empty ledger."""
-    metadata.create_all(connection)
-    connection.execute(meta.insert().values(key="schema_version", value=SCHEMA_VERSION))
-
-
-def check_schema(connection: sa.Connection) -> None:
-    """Raises `IndexBroken` when the ledger is of another schema version or is none at all."""
-    known = connection.scalar(sa.select(meta.c.value).where(meta.c.key == "schema_version"))
-    if known != SCHEMA_VERSION:
-        raise IndexBroken(
-            f"the ledger has schema version {known}, this Pincite reads {SCHEMA_VERSION}: use the Pincite that "
-            "made the index, or index again into a new folder"
-        )
+readers = sa.Table(
+    "readers",
+    metadata,
+    sa.Column("reader_id", sa.Text, primary_key=True),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("lease_until", sa.Float, nullable=False),  # seconds since the epoch
+)
 
 
 def live_at(table: sa.Table, version: int) -> sa.ColumnElement[bool]:

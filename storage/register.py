@@ -10,7 +10,7 @@ from functools import cached_property
 import sqlalchemy as sa
 
 from schemas.records import Policy, Registered, SourceFile
-from storage import ledger
+from storage import ledger, transactions
 from storage.commit import CLEARED, new_version
 from storage.index import Index
 from storage.runs import Run
@@ -21,7 +21,7 @@ def known_files(index: Index, source: str) -> dict[str, SourceFile]:
     """The files of a source as the ledger last saw them, by path."""
     documents = ledger.documents
     query = sa.select(documents).where(documents.c.source == source, documents.c.state != "deleted")
-    with ledger.reading(index.engine) as connection:
+    with transactions.reading(index.engine) as connection:
         return {
             row.path: SourceFile(row.path, "", row.size_bytes, row.mtime_ns, row.ctime_ns, row.sha256)
             for row in connection.execute(query)
@@ -30,7 +30,7 @@ def known_files(index: Index, source: str) -> dict[str, SourceFile]:
 
 def is_idle(index: Index, source: str, files: Sequence[SourceFile], policy: Policy) -> bool:
     """Whether `register` would find no document to hand out; it may find deleted and renamed ones."""
-    with ledger.reading(index.engine) as connection:
+    with transactions.reading(index.engine) as connection:
         matches = match(_rows(connection, source), files)
     known = (*matches.kept, *matches.renamed)
     due = any(standing_of(row, file, policy).due for row, file in known)
@@ -43,7 +43,7 @@ def register(run: Run, files: Sequence[SourceFile], policy: Policy) -> Registere
     A document whose file is gone leaves the search with it. A renamed one keeps what is stored of it, unless
     its name was part of that (a title made from the name, another kind of file): then it is a new one.
     """
-    with ledger.writing(run.index.engine) as connection:
+    with transactions.writing(run.index.engine) as connection:
         changes = _Changes(run, policy, connection)
         matches = match(_rows(connection, run.source), files)
         for row in matches.gone:

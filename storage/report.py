@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from schemas.errors import UsageError
 from schemas.records import Space
-from storage import ledger
+from storage import ledger, transactions
 from storage.index import Index
 from storage.runs import DIED, has_died
 from storage.snapshot import LiveDocument, Snapshot
@@ -51,7 +51,7 @@ def document_reports(
     """Documents sorted by path; with `state`, only those of it ("stale" is one of the states asked for)."""
     if state is not None and state not in STATES:
         raise UsageError(f"no document is ever {state!r}: ask for one of {', '.join(STATES)}")
-    with ledger.reading(index.engine) as connection:
+    with transactions.reading(index.engine) as connection:
         reports = _reports(connection, index.snapshot_within(connection), current_recipe)
     if state == "stale":
         return tuple(report for report in reports if report.stale_reason)
@@ -92,7 +92,7 @@ def _stale_reason(live: LiveDocument | None, current_recipe: str | None) -> str:
 def index_report(index: Index, current_recipe: str | None) -> IndexReport:
     """Counts as the ledger and the live revisions have them, all of the same moment."""
     runs = ledger.runs
-    with ledger.reading(index.engine) as connection:
+    with transactions.reading(index.engine) as connection:
         snapshot = index.snapshot_within(connection)
         reports = _reports(connection, snapshot, current_recipe)
         newest = sa.select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(1)
@@ -123,5 +123,5 @@ def progress(index: Index, source: str) -> Mapping[str, int]:
         .where(documents.c.source == source, documents.c.state != "deleted")
         .group_by(documents.c.state)
     )
-    with ledger.reading(index.engine) as connection:
+    with transactions.reading(index.engine) as connection:
         return {state: count for state, count in connection.execute(query)}

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from schemas.errors import IndexBroken, PinciteError
 from schemas.records import Counts
-from storage import ledger
+from storage import ledger, transactions
 from storage.disk import writable
 from storage.index import Index
 from storage.lock import exclusive
@@ -41,7 +41,7 @@ def begin_run(index: Index, kind: str, source: str) -> Iterator[Run]:
     with exclusive(index.path):
         _take_over(index)
         run = Run(index, f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:8]}", source)
-        with ledger.writing(index.engine) as connection:
+        with transactions.writing(index.engine) as connection:
             connection.execute(
                 ledger.runs.insert().values(
                     run_id=run.run_id,
@@ -67,7 +67,7 @@ def _take_over(index: Index) -> None:
     We hold the lock, so no other run is alive, whatever host name it had (each container has its own).
     """
     runs = ledger.runs
-    with ledger.writing(index.engine) as connection:
+    with transactions.writing(index.engine) as connection:
         _free(connection, sa.true())
         connection.execute(
             runs.update()
@@ -108,7 +108,7 @@ def has_died(host: str, pid: int) -> bool:
 def finish_run(run: Run) -> Counts:
     """Counts of the run, read from the ledger. Raises `IndexBroken` unless they account for every document."""
     documents = ledger.documents
-    with ledger.reading(run.index.engine) as connection:
+    with transactions.reading(run.index.engine) as connection:
         rows = connection.execute(
             sa.select(documents.c.last_outcome, sa.func.count())
             .where(documents.c.last_run == run.run_id)
@@ -119,13 +119,13 @@ def finish_run(run: Run) -> Counts:
     if open_documents:
         raise IndexBroken(f"{open_documents} documents of run {run.run_id} have no outcome: run again")
     counts = Counts(discovered=sum(by_outcome.values()), **by_outcome)
-    with ledger.writing(run.index.engine) as connection:
+    with transactions.writing(run.index.engine) as connection:
         _end(connection, run, "completed", **asdict(counts))
     return counts
 
 
 def _break_off(run: Run, error: BaseException) -> None:
-    with ledger.writing(run.index.engine) as connection:
+    with transactions.writing(run.index.engine) as connection:
         _free(connection, ledger.documents.c.lease_owner == run.run_id)
         message = storable_text(f"{type(error).__name__}: {error}")
         _end(connection, run, "broken", message=message)

@@ -39,6 +39,8 @@ class LiveDocument:
     extractor_version: str
     recipe: str
     source_sha256: str
+    language: str  # ISO 639-1; "" when it can't be told
+    encoder_fit: bool  # whether the embedding model can read it
     stale_reason: str  # "" when it is current
 
 

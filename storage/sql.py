@@ -11,7 +11,7 @@ from pyarrow.fs import LocalFileSystem
 
 from schemas.errors import UsageError
 from schemas.tables import SEGMENT_SCHEMAS
-from storage import ledger
+from storage import ledger, transactions
 from storage.index import Index
 from storage.segments import require_whole
 from storage.snapshot import LiveDocument, Snapshot
@@ -32,7 +32,7 @@ def query(index: Index, sql: str, version: int | None = None) -> pa.Table:
     not read. Raises `UsageError` with DuckDB's words when it can't be run, `IndexBroken` when a segment is
     missing or damaged.
     """
-    with ledger.reading(index.engine) as connection:
+    with transactions.reading(index.engine) as connection:
         snapshot = index.snapshot_within(connection, version)
         documents = _documents(connection, snapshot.documents())
     with duckdb.connect(":memory:", config=_SEALED) as duck:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from schemas.errors import IndexBroken
 from schemas.records import Page, Place
-from storage import ledger
+from storage import ledger, transactions
 from storage.index import Index
 from storage.segments import Segment
 from storage.snapshot import LiveDocument, Snapshot
@@ -33,7 +33,7 @@ def read_texts(
 
     An id that the version does not have is left out. Raises `IndexBroken` when a live document has no text.
     """
-    with ledger.reading(index.engine) as connection:
+    with transactions.reading(index.engine) as connection:
         snapshot = index.snapshot_within(connection, version)
         live = {one.document_id: one for one in snapshot.documents() if one.document_id in set(document_ids)}
         sources = _sources(connection, list(live))

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from schemas.errors import IndexBroken
 from schemas.records import Check
-from storage import ledger
+from storage import ledger, transactions
 from storage.index import Index
 from storage.runs import has_died
 from storage.segments import Segment, read_segment, require_whole
@@ -26,7 +26,7 @@ def verify(index: Index) -> tuple[Check, ...]:
     tally.add("ledger is intact", 1, damage)
     if damage:
         return tally.checks()
-    with ledger.reading(index.engine) as connection:
+    with transactions.reading(index.engine) as connection:
         snapshot = index.snapshot_within(connection)
         _verify_states(connection, tally)
         _verify_runs(connection, tally)
@@ -37,7 +37,7 @@ def verify(index: Index) -> tuple[Check, ...]:
 
 def _ledger_damage(index: Index) -> Iterator[str]:
     try:
-        with ledger.reading(index.engine) as connection:
+        with transactions.reading(index.engine) as connection:
             pages = connection.exec_driver_sql("PRAGMA integrity_check").all()
             keys = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
     except IndexBroken as error:

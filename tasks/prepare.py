@@ -39,9 +39,14 @@ def prepare(order: Order, at: At) -> Prepared:
     chunks = chunk(extraction, title, settings.chunker, wordpieces.count_many, order.model.window)
     if not chunks:
         raise Unreadable("no text: nothing in it that could be quoted")
-    warnings = (*extraction.warnings, *_embedding_warnings(chunks, wordpieces))
+    unfit = _embedding_warnings(chunks, wordpieces)
     at("lexical", None)
-    return Prepared(replace(extraction, warnings=warnings), chunks, term_frequencies(chunks))
+    return Prepared(
+        replace(extraction, warnings=(*extraction.warnings, *unfit)),
+        chunks,
+        term_frequencies(chunks),
+        encoder_fit=not unfit,
+    )
 
 
 def _embedding_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tuple[DocumentWarning, ...]:

@@ -24,7 +24,6 @@ from pincite.console import (
     say,
 )
 from pincite.settings import load_settings
-from retrieval.corpus import can_be_read
 from schemas.errors import PinciteError, UsageError
 from schemas.records import Counts
 from schemas.settings import Settings
@@ -142,7 +141,7 @@ def _unread(opened: Index) -> str:
     """What is said of documents that the embedding model can't read; "" when there are none."""
     with opened.snapshot() as snapshot:
         model, documents = snapshot.space.model, snapshot.documents()
-    unread = [document.path for document in documents if not can_be_read(document)]
+    unread = [document.path for document in documents if not document.encoder_fit]
     if not unread:
         return ""
     named = ", ".join(map(one_line, unread[:_MOST_NAMED])) + (", …" if len(unread) > _MOST_NAMED else "")

@@ -153,7 +153,9 @@ def _likely(sample: bytes) -> str:
         return ""
     near = [guess for guess in guesses if guess["confidence"] >= guesses[0]["confidence"] * _ABOUT_AS_LIKELY]
     names = [str(guess["encoding"]) for guess in near]
-    return min(names, key=lambda name: len(_IMPOSSIBLE.findall(sample.decode(_known(name), errors="replace"))))
+    return min(
+        names, key=lambda name: len(_IMPOSSIBLE.findall(sample.decode(_known(name), errors="replace")))
+    )
 
 
 def _sample(data: bytes) -> bytes:

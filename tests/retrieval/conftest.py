@@ -105,7 +105,7 @@ def prepare(passages: Sequence[str], unread: bool = False) -> Prepared:
     extraction = Extraction(
         text, "", "text/plain", "test", "1", pages=(page,), words=words, warnings=warnings
     )
-    return Prepared(extraction, tuple(chunks), term_frequencies(chunks))
+    return Prepared(extraction, tuple(chunks), term_frequencies(chunks), encoder_fit=not unread)
 
 
 def unit(vector: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from retrieval.search import open_index
 from schemas.errors import IndexBroken, ModelUnavailable, SpaceMismatch, UsageError
 from schemas.records import Space
 from schemas.settings import Settings
-from storage import ledger
+from storage import ledger, transactions
 from storage.index import Index
 from storage.segments import write_segment
 
@@ -370,7 +370,7 @@ def test_a_posting_without_its_chunk_breaks_the_index(small_index) -> None:
             rows = snapshot.postings(["zebra"])
         lost = rows.set_column(rows.schema.get_field_index("ordinal"), "ordinal", [[9]])
         planted = asdict(write_segment(small_index.path, "postings", lost))
-        with ledger.writing(index.engine) as connection:
+        with transactions.writing(index.engine) as connection:
             values = {**planted, "space_id": snapshot.space_id, "began_version": snapshot.version}
             connection.execute(ledger.segments.insert().values(**values))
     with open_index(small_index.path) as searcher:

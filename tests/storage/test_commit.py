@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from schemas.errors import Failure
 from schemas.records import DocumentWarning
-from storage import ledger
+from storage import ledger, transactions
 from storage.commit import fail, lease, publish
 from storage.index import Index
 from storage.register import register
@@ -80,7 +80,7 @@ def test_each_part_of_the_compare_and_set_holds_alone(
     fill(source, {"a.txt": "words"})
     with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", str(source)) as run:
         late = take(run, discover(run, POLICY).pending[0])
-        with ledger.writing(opened.engine) as connection:
+        with transactions.writing(opened.engine) as connection:
             connection.execute(ledger.documents.update().values(moved_on))
         assert publish(run, [late], POLICY) == frozenset()
         assert not fail(run, late.job, Failure("extract", "error", "too late"))

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from schemas.errors import IndexBroken, IndexBusy, PinciteError, SpaceMismatch, UsageError
 from schemas.records import Counts
-from storage import ledger
+from storage import ledger, transactions
 from storage.index import LEDGER_FILE, Index
 from storage.segments import FOLDER
 from storage.verify import verify
@@ -57,7 +57,7 @@ def test_a_damaged_ledger_is_refused_and_no_segment_is_lost(index: Path, source:
 def test_a_ledger_of_another_schema_version_is_refused_and_left_as_it_is(index: Path, source: Path) -> None:
     fill(source, {"a.txt": "words"})
     reindex(index, source)
-    with Index.open(index) as opened, ledger.writing(opened.engine) as connection:
+    with Index.open(index) as opened, transactions.writing(opened.engine) as connection:
         connection.execute(ledger.meta.update().values(value="7"))
         connection.exec_driver_sql("DROP TABLE attempts")
     for use in (
@@ -65,9 +65,9 @@ def test_a_ledger_of_another_schema_version_is_refused_and_left_as_it_is(index: 
         lambda: Index.create(index, SPACE),
         lambda: reindex(index, source),
     ):
-        with pytest.raises(IndexBroken, match="schema version 7, this Pincite reads 1"):
+        with pytest.raises(IndexBroken, match="schema version 7, this Pincite reads 2"):
             use()
-    with ledger.connect(index / LEDGER_FILE).connect() as raw:
+    with transactions.connect(index / LEDGER_FILE).connect() as raw:
         assert not sa.inspect(raw).has_table("attempts")
     raw.engine.dispose()
 
@@ -136,7 +136,7 @@ print("made")
         said.append(maker.communicate(timeout=60)[0])
     assert said == ["made\n"] * 4
     assert [path.name for path in index.iterdir()] == [LEDGER_FILE]
-    with Index.open(index) as opened, ledger.reading(opened.engine) as connection:
+    with Index.open(index) as opened, transactions.reading(opened.engine) as connection:
         assert len(connection.execute(sa.select(ledger.spaces)).all()) == 1
 
 
@@ -145,9 +145,9 @@ def test_a_ledger_that_another_process_holds_is_busy_not_broken(index: Path) -> 
         sa.event.listen(other.engine, "connect", lambda raw, _: raw.execute("PRAGMA busy_timeout=50"))
         other.engine.dispose()
         with (
-            ledger.writing(one.engine),
+            transactions.writing(one.engine),
             pytest.raises(IndexBusy, match="held by another process"),
-            ledger.writing(other.engine),
+            transactions.writing(other.engine),
         ):
             pass
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from schemas.errors import IndexBroken
 from schemas.records import Counts, Policy, SourceFile
-from storage import ledger
+from storage import ledger, transactions
 from storage.index import Index
 from storage.register import is_idle, known_files, register
 from storage.report import document_reports, index_report
@@ -68,7 +68,7 @@ def test_an_edit_of_the_same_size_within_the_clock_tick_is_noticed(index: Path, 
     (source / "a.txt").write_text("bbbb")
     os.utime(source / "a.txt", ns=(info.st_atime_ns, info.st_mtime_ns))
     with Index.open(index) as opened:  # as a coarse clock would have it: the same change time, too
-        with ledger.writing(opened.engine) as connection:
+        with transactions.writing(opened.engine) as connection:
             kept = connection.scalar(sa.select(ledger.documents.c.ctime_ns))
         assert kept == 0, "a file that is just written has no change time that could be trusted"
     assert reindex(index, source) == Counts(1, indexed=1)
@@ -221,7 +221,7 @@ def test_more_than_ten_thousand_documents_are_counted_to_the_last(index: Path) -
         assert len(register(run, files, POLICY).pending) == 10_001
         with pytest.raises(IndexBroken, match=r"10001 documents of run .* have no outcome"):
             finish_run(run)
-        with ledger.writing(opened.engine) as connection:
+        with transactions.writing(opened.engine) as connection:
             connection.execute(
                 ledger.documents.update().values(state="failed", last_outcome="failed", reason="x")
             )
@@ -284,7 +284,7 @@ def test_permanent_failures_are_tried_again_only_for_a_reason(
         files = look(opened, source, known_files(opened, str(source)))
         assert is_idle(opened, str(source), files, policy) == (attempts == 1)
     assert reindex(index, source, policy) == Counts(1, failed=1)
-    with Index.open(index) as opened, ledger.reading(opened.engine) as connection:
+    with Index.open(index) as opened, transactions.reading(opened.engine) as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(ledger.attempts)) == attempts
     assert_sound(index)
 
@@ -296,7 +296,7 @@ def test_other_settings_give_all_attempts_again(index: Path, source: Path) -> No
     newer = replace(POLICY, limits="others")
     for _ in range(4):
         reindex(index, source, newer)
-    with Index.open(index) as opened, ledger.reading(opened.engine) as connection:
+    with Index.open(index) as opened, transactions.reading(opened.engine) as connection:
         assert connection.scalar(sa.select(sa.func.count()).select_from(ledger.attempts)) == 6
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from schemas.errors import IndexBroken, IndexBusy
 from schemas.records import Counts
-from storage import ledger
+from storage import ledger, transactions
 from storage.commit import lease
 from storage.index import Index
 from storage.lock import LOCK_FILE, exclusive
@@ -103,7 +103,7 @@ def test_a_killed_run_is_taken_over_with_all_its_documents(index: Path, source: 
     assert not list((index / FOLDER).rglob("*.tmp")) and not list((index / FOLDER).rglob("unclaimed*"))
     with Index.open(index) as opened:
         assert all(check.ok for check in verify(opened))
-        with ledger.reading(opened.engine) as connection:
+        with transactions.reading(opened.engine) as connection:
             runs = connection.execute(sa.select(ledger.runs).order_by(ledger.runs.c.started_at)).all()
     assert [(run.state, run.message) for run in runs] == [
         ("broken", "its process ended before the run did"),
@@ -117,10 +117,10 @@ def test_a_run_of_another_host_name_is_taken_over_too(index: Path, source: Path)
     with start(HOLDER, index, source) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
         holder.kill()
-    with Index.open(index) as opened, ledger.writing(opened.engine) as connection:
+    with Index.open(index) as opened, transactions.writing(opened.engine) as connection:
         connection.execute(ledger.runs.update().values(host="another-container"))
     assert reindex(index, source) == Counts(1, indexed=1)
-    with Index.open(index) as opened, ledger.reading(opened.engine) as connection:
+    with Index.open(index) as opened, transactions.reading(opened.engine) as connection:
         assert set(connection.scalars(sa.select(ledger.runs.c.state))) == {"broken", "completed"}
 
 
@@ -146,7 +146,7 @@ def test_a_run_that_ends_by_an_exception_frees_its_documents(index: Path, source
             (pending,) = discover(run, POLICY).pending
             lease(run, pending, POLICY, LEASE_S)
             raise RuntimeError("the disk \udcff is gone")
-        with ledger.reading(opened.engine) as connection:
+        with transactions.reading(opened.engine) as connection:
             (row,) = connection.execute(sa.select(ledger.runs)).all()
         assert (row.state, row.message) == ("broken", "RuntimeError: the disk \\udcff is gone")
         assert states(index) == {"a.txt": ("pending", None)}

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from schemas.records import Check
 from schemas.tables import SEGMENT_SCHEMAS
-from storage import ledger
+from storage import ledger, transactions
 from storage.index import LEDGER_FILE, Index
 from storage.rows import Finished
 from storage.segments import write_segment
@@ -55,7 +55,7 @@ def broken(index: Path) -> dict[str, tuple[str, ...]]:
 
 
 def set_rows(index: Path, table: sa.Table, **values: object) -> None:
-    with Index.open(index) as opened, ledger.writing(opened.engine) as connection:
+    with Index.open(index) as opened, transactions.writing(opened.engine) as connection:
         connection.execute(table.update().values(**values))
 
 
@@ -70,7 +70,7 @@ def rewrite(index: Path, kind: str, change: Callable[[pa.Table], pa.Table]) -> N
         (old,) = snapshot.of_kind(kind)
         table = change(pq.read_table(index / old.file).cast(SEGMENT_SCHEMAS[kind]))
         values = asdict(write_segment(index, kind, table))
-        with ledger.writing(opened.engine) as connection:
+        with transactions.writing(opened.engine) as connection:
             connection.execute(
                 ledger.segments.update().where(ledger.segments.c.kind == kind).values(**values)
             )
@@ -208,7 +208,7 @@ def test_a_row_that_names_what_is_not_there_is_found(sound: Path) -> None:
 
 
 def test_a_damaged_page_of_the_ledger_is_found_or_refused(sound: Path) -> None:
-    with Index.open(sound) as opened, ledger.reading(opened.engine) as connection:
+    with Index.open(sound) as opened, transactions.reading(opened.engine) as connection:
         root = connection.exec_driver_sql(
             "SELECT rootpage FROM sqlite_master WHERE name = 'attempts'"
         ).scalar_one()
@@ -277,7 +277,7 @@ def test_a_row_doubled_in_another_segment_is_found(sound: Path) -> None:
         (segment,) = snapshot.of_kind("chunks")
         planted = asdict(write_segment(sound, "chunks", snapshot.rows(segment).slice(0, 1)))
         values = planted | {"space_id": snapshot.space_id, "began_version": snapshot.version}
-        with ledger.writing(opened.engine) as connection:
+        with transactions.writing(opened.engine) as connection:
             connection.execute(ledger.segments.insert().values(**values))
     assert {"chunk counts equal the rows", "chunks are numbered without a gap"} <= set(broken(sound))
 

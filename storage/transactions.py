@@ -1,0 +1,77 @@
+"""Transactions on the ledger: SQLite in WAL mode, and what it says of its disk as one clear error."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from schemas.errors import IndexBroken, IndexBusy, PinciteError, UsageError
+
+
+def connect(path: Path) -> sa.Engine:
+    """An engine on the SQLite file. Transactions of `writing` take the write lock at once."""
+    url = sa.URL.create("sqlite", database=str(path))
+    engine = sa.create_engine(url, poolclass=sa.pool.QueuePool, pool_size=4, max_overflow=60)
+
+    @sa.event.listens_for(engine, "connect")
+    def configure(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None  # SQLAlchemy's own BEGIN below, not the driver's late one
+        # busy_timeout comes first: the switch to WAL by the first of several connections waits by it.
+        for pragma in ("busy_timeout=60000", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        mode = connection.get_execution_options().get("begin", "DEFERRED")
+        connection.exec_driver_sql(f"BEGIN {mode}")
+
+    return engine
+
+
+@contextmanager
+def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """One write transaction: committed as a whole at the end of the block, or not at all."""
+    with readable(), engine.connect().execution_options(begin="IMMEDIATE") as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """One read transaction: all its statements see the same state of the ledger."""
+    with readable(), engine.connect() as connection, connection.begin():
+        yield connection
+
+
+_REFUSED_BY_DISK = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+}
+_HELD_BY_OTHERS = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Turns what SQLite says of a damaged, full, read-only or busy ledger into one clear error."""
+    try:
+        yield
+    except (sa.exc.DatabaseError, sqlite3.DatabaseError) as error:
+        raise _clear(getattr(error, "orig", error)) from error
+
+
+def _clear(cause: BaseException) -> PinciteError:
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF  # the low byte is the primary code
+    if code in _HELD_BY_OTHERS:
+        return IndexBusy(f"the ledger is held by another process ({cause}): wait until it ends")
+    if code in _REFUSED_BY_DISK:
+        return UsageError(
+            f"the ledger can't be read or written: {cause}. Nothing that was stored is lost: see that its folder "
+            "may be written and that the disk has room, then run again"
+        )
+    return IndexBroken(
+        f"the ledger can't be used: {cause}. Restore the index folder from a copy, or index again into a new folder"
+    )

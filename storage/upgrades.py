@@ -1,0 +1,63 @@
+"""The ledger's schema: made anew, or brought from an older version to this one, step by step."""
+
+from collections.abc import Callable, Iterator
+
+import sqlalchemy as sa
+
+from schemas.errors import IndexBroken
+from storage import ledger
+from storage.ledger import SCHEMA_VERSION, meta
+from storage.transactions import reading, writing
+
+
+def create_schema(connection: sa.Connection) -> None:
+    """Makes the tables in an empty ledger."""
+    ledger.metadata.create_all(connection)
+    connection.execute(meta.insert().values(key="schema_version", value=SCHEMA_VERSION))
+
+
+def upgrade(engine: sa.Engine) -> None:
+    """Brings an older ledger to this schema, in one transaction. Raises `IndexBroken` for one that is unknown."""
+    with reading(engine) as connection:
+        known = _require_known(connection)
+    if known == SCHEMA_VERSION:
+        return
+    with writing(engine) as connection:
+        for step in _steps_from(_require_known(connection)):  # another process may have been faster
+            step(connection)
+        connection.execute(meta.update().where(meta.c.key == "schema_version").values(value=SCHEMA_VERSION))
+
+
+def _require_known(connection: sa.Connection) -> str | None:
+    known: str | None = connection.scalar(sa.select(meta.c.value).where(meta.c.key == "schema_version"))
+    if known not in (*_STEPS, SCHEMA_VERSION):
+        raise IndexBroken(
+            f"the ledger has schema version {known}, this Pincite reads {SCHEMA_VERSION}: use the Pincite that "
+            "made the index, or index again into a new folder"
+        )
+    return known
+
+
+def _steps_from(known: str | None) -> Iterator[Callable[[sa.Connection], None]]:
+    for version, step in _STEPS.items():
+        if known is not None and int(known) <= int(version):
+            yield step
+
+
+def _to_2(connection: sa.Connection) -> None:
+    """Language, fitness and what migrations, collections, calibrations and readers need."""
+    for statement in (
+        "ALTER TABLE spaces ADD COLUMN removed_at FLOAT",
+        "ALTER TABLE documents ADD COLUMN etag TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE documents ADD COLUMN not_before FLOAT",
+        "ALTER TABLE revisions ADD COLUMN language TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE revisions ADD COLUMN encoder_fit BOOLEAN NOT NULL DEFAULT 1",
+        """UPDATE revisions SET encoder_fit = 0 WHERE warnings LIKE '%"code": "embedding-fit"%'""",
+    ):
+        connection.exec_driver_sql(statement)
+    new = ("collections", "calibrations", "migrations", "blockers", "probes", "readers")
+    ledger.metadata.create_all(connection, [ledger.metadata.tables[name] for name in new])
+
+
+_STEPS = {"1": _to_2}
+"""What leads from each schema version to the next."""

@@ -1,9 +1,53 @@
 """Saying no: the only part of a search that can (section 6 of the spec)."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-DEFAULT_THRESHOLD = 0.675  # cosine distance, of the founding measurement
+from schemas.calibration import Calibration
+from schemas.settings import DEFAULT_MODEL
+from storage.calibrations import latest_calibration, share_changed_since
+from storage.index import Index
+
+DEFAULT_THRESHOLD = 0.675  # cosine distance, of the founding measurement, with all-MiniLM-L6-v2
 MOST_PASSAGES = 4
+MOVED_AWAY = 0.2
+"""Share of documents that are new, changed or gone, from which on a stored threshold is doubted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A threshold in cosine distance; `warning` says why it may not fit the index, "" when it does."""
+
+    distance: float
+    calibration: Calibration | None = None
+    warning: str = ""
+
+
+def threshold_of(index: Index) -> Threshold:
+    """The threshold that was calibrated on this index, or the default one; with a warning where it is doubtful."""
+    found = latest_calibration(index)
+    if found is None:
+        with index.snapshot() as snapshot:
+            return _default(snapshot.space.model)
+    changed = share_changed_since(index, found.version)
+    if changed <= MOVED_AWAY:
+        return Threshold(found.threshold, found)
+    return Threshold(
+        found.threshold,
+        found,
+        f"the threshold {found.threshold:g} was measured at version {found.version}, and {changed:.0%} of the "
+        f"documents are others since then: run `pincite calibrate` again with {found.questions} or newer questions",
+    )
+
+
+def _default(model: str) -> Threshold:
+    if model == DEFAULT_MODEL:
+        return Threshold(DEFAULT_THRESHOLD)
+    return Threshold(
+        DEFAULT_THRESHOLD,
+        warning=f"the threshold {DEFAULT_THRESHOLD:g} was measured with {DEFAULT_MODEL}, and the index is of "
+        f"{model}, whose distances are others: measure one with `pincite calibrate QUESTIONS`",
+    )
 
 
 def under_cut(distances: Iterable[float | None], threshold: float, most: int = MOST_PASSAGES) -> list[int]:

@@ -1,8 +1,15 @@
 import math
+from dataclasses import replace
 
 import pytest
 
-from retrieval.refusal import DEFAULT_THRESHOLD, no_answer, under_cut
+from retrieval.refusal import DEFAULT_THRESHOLD, no_answer, threshold_of, under_cut
+from schemas.evaluation import Question, QuestionSet
+from storage.calibrations import store_calibration
+from storage.index import Index
+from tests.retrieval.conftest import SmallIndex
+
+QUESTIONS = QuestionSet("pumps", "a" * 64, (Question("1", "why?"),))
 
 
 def test_distance_05_passes_and_85_is_refused_at_the_founding_threshold() -> None:
@@ -36,3 +43,47 @@ def test_nothing_passes_from_nothing() -> None:
 def test_the_refusal_names_cut_and_question() -> None:
     expected = 'NO ANSWER: nothing under cosine distance 0.675 for "паелья?"'
     assert no_answer("паелья?", 0.675) == expected
+
+
+def test_an_index_without_a_calibration_has_the_founding_threshold(small_index: SmallIndex) -> None:
+    small_index.write({"a.txt": ["words"]})
+    with Index.open(small_index.path) as index:
+        threshold = threshold_of(index)
+    assert (threshold.distance, threshold.calibration, threshold.warning) == (0.675, None, "")
+
+
+def test_the_founding_threshold_is_doubted_for_another_model(small_index: SmallIndex) -> None:
+    other = replace(small_index, space=replace(small_index.space, model="other"))
+    other.write({"a.txt": ["words"]})
+    with Index.open(other.path) as index:
+        assert "measured with all-MiniLM-L6-v2, and the index is of other" in threshold_of(index).warning
+
+
+def test_a_calibrated_threshold_is_used_with_what_it_was_measured_on(small_index: SmallIndex) -> None:
+    small_index.write({f"{n}.txt": [f"words {n}"] for n in range(5)})
+    with Index.open(small_index.path) as index:
+        store_calibration(index, 1, 0.5, QUESTIONS, {"cost": 1})
+        store_calibration(index, 1, 0.61, QUESTIONS, {"cost": 2})
+        threshold = threshold_of(index)
+    assert threshold.distance == 0.61 and threshold.warning == ""
+    assert threshold.calibration is not None
+    made = threshold.calibration
+    assert (made.model, made.fingerprint) == (small_index.space.model, small_index.space.fingerprint)
+    assert (made.version, made.questions, made.questions_sha256) == (1, "pumps", "a" * 64)
+    assert made.report == {"cost": 2}
+
+
+@pytest.mark.parametrize(("changed", "warned"), [(0, False), (2, False), (3, True)])
+def test_a_threshold_is_doubted_once_a_fifth_of_the_documents_are_others(
+    small_index: SmallIndex, changed: int, warned: bool
+) -> None:
+    small_index.write({f"{n:02}.txt": [f"words {n}"] for n in range(10)})
+    with Index.open(small_index.path) as index:
+        store_calibration(index, index_version(index), 0.5, QUESTIONS, {})
+        small_index.write({f"{n:02}.txt": [f"words {n}"] for n in range(changed, 10)})
+        assert ("measure" in threshold_of(index).warning) is warned
+
+
+def index_version(index: Index) -> int:
+    with index.snapshot() as snapshot:
+        return snapshot.version

@@ -1,0 +1,67 @@
+"""Calibrated thresholds in the ledger, and how far an index has moved since one was measured."""
+
+import time
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+
+from schemas.calibration import Calibration
+from schemas.evaluation import QuestionSet
+from storage import ledger, transactions
+from storage.index import Index
+
+
+def store_calibration(
+    index: Index, version: int, threshold: float, questions: QuestionSet, report: Mapping[str, object]
+) -> Calibration:
+    """Keeps a threshold that was measured at a version; from now on it is the index's."""
+    calibrations = ledger.calibrations
+    with transactions.writing(index.engine) as connection:
+        space_id, _ = ledger.live_space(connection, version)
+        connection.execute(
+            calibrations.insert().values(
+                made_at=time.time(),
+                space_id=space_id,
+                version=version,
+                threshold=threshold,
+                questions=questions.name,
+                questions_sha256=questions.sha256,
+                report=dict(report),
+            )
+        )
+    stored = latest_calibration(index)
+    assert stored is not None
+    return stored
+
+
+def latest_calibration(index: Index) -> Calibration | None:
+    """The newest threshold of the live space; None when none was measured on it."""
+    calibrations, spaces = ledger.calibrations, ledger.spaces
+    with transactions.reading(index.engine) as connection:
+        space_id, _ = ledger.live_space(connection, ledger.current_version(connection))
+        query = (
+            sa.select(calibrations, spaces.c.model, spaces.c.fingerprint)
+            .join(spaces, spaces.c.space_id == calibrations.c.space_id)
+            .where(calibrations.c.space_id == space_id)
+            .order_by(calibrations.c.calibration_id.desc())
+            .limit(1)
+        )
+        row = connection.execute(query).mappings().first()
+    return None if row is None else Calibration(**{name: row[name] for name in Calibration.__slots__})
+
+
+def share_changed_since(index: Index, version: int) -> float:
+    """Share of the documents, of then and of now together, that are not live in the same revision at both, 0 to 1."""
+    with transactions.reading(index.engine) as connection:
+        newest = ledger.current_version(connection)
+        then, now = _live(connection, version), _live(connection, newest)
+    return len(then ^ now) / len(then | now) if then | now else 0.0
+
+
+def _live(connection: sa.Connection, version: int) -> set[tuple[str, int]]:
+    revisions = ledger.revisions
+    space_id, _ = ledger.live_space(connection, version)
+    query = sa.select(revisions.c.document_id, revisions.c.revision).where(
+        ledger.live_at(revisions, version), revisions.c.space_id == space_id
+    )
+    return {(document_id, revision) for document_id, revision in connection.execute(query)}

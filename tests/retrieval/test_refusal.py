@@ -62,14 +62,15 @@ def test_the_founding_threshold_is_doubted_for_another_model(small_index: SmallI
 def test_a_calibrated_threshold_is_used_with_what_it_was_measured_on(small_index: SmallIndex) -> None:
     small_index.write({f"{n}.txt": [f"words {n}"] for n in range(5)})
     with Index.open(small_index.path) as index:
-        store_calibration(index, 1, 0.5, QUESTIONS, {"cost": 1})
-        store_calibration(index, 1, 0.61, QUESTIONS, {"cost": 2})
+        version = index_version(index)
+        store_calibration(index, version, 0.5, QUESTIONS, {"cost": 1})
+        store_calibration(index, version, 0.61, QUESTIONS, {"cost": 2})
         threshold = threshold_of(index)
     assert threshold.distance == 0.61 and threshold.warning == ""
     assert threshold.calibration is not None
     made = threshold.calibration
     assert (made.model, made.fingerprint) == (small_index.space.model, small_index.space.fingerprint)
-    assert (made.version, made.questions, made.questions_sha256) == (1, "pumps", "a" * 64)
+    assert (made.version, made.questions, made.questions_sha256) == (version, "pumps", "a" * 64)
     assert made.report == {"cost": 2}
 
 

@@ -6,37 +6,65 @@ Exit codes: 0 all well, 1 some documents failed or a check fell short, 2 wrong u
 
 import sys
 
-import typer
+from typer.core import TyperGroup
 
-from pincite.commands import ask, chunk, cite, index, inspect, report, search, sql, verify
 from pincite.console import ExitCode, complain
+from pincite.lazy import LazyCommand
 from schemas.errors import PinciteError
 
-app = typer.Typer(
+COMMANDS = {
+    "index": (
+        "pincite.commands.index:index",
+        "Bring the index up to date with a folder: new, changed, deleted, stale and retryable documents.",
+    ),
+    "retry": (
+        "pincite.commands.index:retry",
+        "Try failed documents again, also those whose failure looked permanent.",
+    ),
+    "status": ("pincite.commands.report:status", "Counts, the live space, what is stale, the last run."),
+    "documents": (
+        "pincite.commands.report:documents",
+        "A row per document: state, reason, attempts, pages, chunks, OCR confidence, warnings.",
+    ),
+    "search": (
+        "pincite.commands.search:search",
+        "Find passages; each comes with the place where it stands.",
+    ),
+    "ask": (
+        "pincite.commands.ask:ask",
+        "Answer from at most four passages, or say no; with citations that were checked.",
+    ),
+    "cite": (
+        "pincite.commands.cite:cite",
+        "Open a passage: its document's text around it, with the passage marked.",
+    ),
+    "verify": (
+        "pincite.commands.verify:verify",
+        "Check every invariant on what is stored. Nothing is changed.",
+    ),
+    "chunk": ("pincite.commands.chunk:chunk", "Print the chunks of one file; nothing is stored."),
+    "inspect": (
+        "pincite.commands.inspect:inspect",
+        "Show one document as the pipeline sees it, as an HTML page; nothing is indexed.",
+    ),
+    "sql": (
+        "pincite.commands.sql:sql",
+        "Ask the newest version in SQL (DuckDB, read only). Prints CSV, or JSON with --json.",
+    ),
+}
+"""Name to (where it is, the first line of its docstring): a command is imported when it runs."""
+
+app = TyperGroup(
+    name="pincite",
     help="Index documents, search them, and get passages whose place can be checked.",
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+    commands={name: LazyCommand(name, target, summary) for name, (target, summary) in COMMANDS.items()},
 )
-for command in (
-    index.index,
-    index.retry,
-    report.status,
-    report.documents,
-    search.search,
-    ask.ask,
-    cite.cite,
-    verify.verify,
-    chunk.chunk,
-    inspect.inspect,
-    sql.sql,
-):
-    app.command()(command)
 
 
 def main() -> None:
     try:
-        app()
+        app.main(prog_name="pincite")
     except PinciteError as error:
         complain(str(error))
         sys.exit(ExitCode.WRONG_USE)

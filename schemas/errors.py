@@ -3,6 +3,7 @@
 PinciteError
 ├── UsageError            wrong input by the caller; exit code 2
 │   ├── SourceError       a source folder that can't be listed
+│   ├── VersionGone       a version that vacuum or forget took away
 │   ├── SpaceMismatch     an index of another embedding space; names both
 │   └── ModelUnavailable  weights that are not on this machine
 ├── IndexBroken           what is stored contradicts itself; exit code 2
@@ -36,6 +37,10 @@ class UsageError(PinciteError):
 
 class SourceError(UsageError):
     """A source can't be listed."""
+
+
+class VersionGone(UsageError):
+    """What a version held is no longer kept."""
 
 
 class SpaceMismatch(UsageError):

@@ -13,10 +13,12 @@ from schemas.errors import IndexBroken, PinciteError, SpaceMismatch, UsageError
 from schemas.records import Space
 from storage import ledger, transactions, upgrades
 from storage.disk import writable
+from storage.readers import holding
 from storage.segments import unclaimed
 from storage.snapshot import Snapshot, stale_reasons
+from storage.versions import Moment, moment, require_version
 
-LEDGER_FILE = "ledger.sqlite"
+LEDGER_FILE = ledger.LEDGER_FILE
 
 
 class Index:
@@ -80,6 +82,17 @@ class Index:
             snapshot = self.snapshot_within(connection, version)
         yield snapshot
 
+    @contextmanager
+    def held_snapshot(self, version: int | None = None) -> Iterator[Snapshot]:
+        """As `snapshot`, under a lease for the block: no vacuum takes away what it reads, however long it reads."""
+        with self.snapshot(version) as snapshot, holding(self.engine, snapshot.version):
+            yield snapshot
+
+    def moment(self, version: int | None = None, at: float | None = None) -> Moment:
+        """What a version, a time (exclusive, seconds since the epoch) or neither (now) means."""
+        with transactions.reading(self.engine) as connection:
+            return moment(connection, version, at)
+
     def newer_snapshot(self, known: int | None) -> Snapshot | None:
         """The newest version, read only if it is another than the `known` one; else None.
 
@@ -105,10 +118,11 @@ class Index:
 
     def snapshot_within(self, connection: sa.Connection, version: int | None = None) -> Snapshot:
         """The snapshot that a read transaction sees, for who reads more of the ledger beside it."""
-        newest = ledger.current_version(connection)
-        if version is not None and not 0 <= version <= newest:
-            raise UsageError(f"there is no version {version}: the index has the versions 0 to {newest}")
-        return Snapshot.read(connection, self.path, newest if version is None else version)
+        if version is None:
+            version = ledger.current_version(connection)
+        else:
+            require_version(connection, version)
+        return Snapshot.read(connection, self.path, version)
 
 
 def _make_folder(path: Path) -> None:

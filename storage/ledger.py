@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from schemas.errors import IndexBroken
 from schemas.records import Space
 
+LEDGER_FILE = "ledger.sqlite"
 SCHEMA_VERSION = "2"
 """Another one needs a step in `storage.upgrades`."""
 

@@ -11,7 +11,8 @@ from schemas.errors import UsageError
 from schemas.records import Space
 from storage import ledger, transactions
 from storage.index import Index
-from storage.runs import DIED, has_died
+from storage.processes import has_died
+from storage.runs import DIED
 from storage.snapshot import LiveDocument, Snapshot
 
 STATES = ("indexed", "failed", "stale", "pending", "running")

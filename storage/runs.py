@@ -92,19 +92,6 @@ def _free(connection: sa.Connection, whose: sa.ColumnElement[bool]) -> None:
     )
 
 
-def has_died(host: str, pid: int) -> bool:
-    """Whether the process of a run is surely gone; of another host nothing is known."""
-    if host != socket.gethostname():
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False  # it is there, of another user
-    return False
-
-
 def finish_run(run: Run) -> Counts:
     """Counts of the run, read from the ledger. Raises `IndexBroken` unless they account for every document."""
     documents = ledger.documents

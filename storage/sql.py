@@ -13,6 +13,7 @@ from schemas.errors import UsageError
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
 from storage.index import Index
+from storage.readers import holding
 from storage.segments import require_whole
 from storage.snapshot import LiveDocument, Snapshot
 
@@ -35,7 +36,10 @@ def query(index: Index, sql: str, version: int | None = None) -> pa.Table:
     with transactions.reading(index.engine) as connection:
         snapshot = index.snapshot_within(connection, version)
         documents = _documents(connection, snapshot.documents())
-    with duckdb.connect(":memory:", config=_SEALED) as duck:
+    with (
+        holding(index.engine, snapshot.version),
+        duckdb.connect(":memory:", config=_SEALED) as duck,
+    ):
         try:
             _make_views(duck, index.path, snapshot, documents)
             relation = duck.sql(sql)

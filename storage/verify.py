@@ -9,7 +9,7 @@ from schemas.errors import IndexBroken
 from schemas.records import Check
 from storage import ledger, transactions
 from storage.index import Index
-from storage.runs import has_died
+from storage.processes import has_died
 from storage.segments import Segment, read_segment, require_whole
 from storage.snapshot import Snapshot
 from storage.tally import Tally

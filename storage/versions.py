@@ -1,0 +1,88 @@
+"""Which versions an index has, which of them can still be read, and which was the newest at a moment."""
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from schemas.errors import UsageError, VersionGone
+from storage.ledger import current_version, meta, versions
+
+OLDEST_VERSION = "oldest_version"
+OLDEST_TIME = "oldest_time"  # of attempts that are kept whole; seconds since the epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A version, and until when what the ledger knows besides it counts."""
+
+    version: int
+    until: float  # seconds since the epoch, exclusive
+    newest: bool  # nothing is left out: what is meant is now
+
+
+def oldest_version(connection: sa.Connection) -> int:
+    """The oldest version that can be read; 0 while no vacuum took anything away."""
+    value = connection.scalar(sa.select(meta.c.value).where(meta.c.key == OLDEST_VERSION))
+    return int(value or 0)
+
+
+def oldest_time(connection: sa.Connection) -> float:
+    """Since when every attempt is kept; 0 while no vacuum took any away."""
+    value = connection.scalar(sa.select(meta.c.value).where(meta.c.key == OLDEST_TIME))
+    return float(value or 0.0)
+
+
+def remember(connection: sa.Connection, key: str, value: str) -> None:
+    """Sets a row of `meta`."""
+    if not connection.execute(meta.update().where(meta.c.key == key).values(value=value)).rowcount:
+        connection.execute(meta.insert().values(key=key, value=value))
+
+
+def require_version(connection: sa.Connection, version: int) -> None:
+    """Raises `UsageError` for a version that never was and `VersionGone` for one that is no longer kept."""
+    newest, oldest = current_version(connection), oldest_version(connection)
+    if not 0 <= version <= newest:
+        raise UsageError(f"there is no version {version}: the index has the versions {oldest} to {newest}")
+    if version < oldest:
+        raise VersionGone(
+            f"version {version} is no longer kept: vacuum took away what only versions before {oldest} had. "
+            f"The index has the versions {oldest} to {newest}"
+        )
+
+
+def version_at(connection: sa.Connection, until: float) -> int:
+    """The newest version that was committed before `until`. Raises `UsageError` when there was none."""
+    query = sa.select(sa.func.max(versions.c.version)).where(versions.c.committed_at < until)
+    version = connection.scalar(query)
+    if version is None:
+        first = connection.scalar(sa.select(sa.func.min(versions.c.committed_at)))
+        known = f"its first version is of {local(first)}" if first is not None else "it has no version yet"
+        raise UsageError(f"the index held nothing before {local(until)}: {known}")
+    return int(version)
+
+
+def moment(connection: sa.Connection, version: int | None = None, at: float | None = None) -> Moment:
+    """What is meant by a version, by a time (exclusive, seconds since the epoch) or by neither: now.
+
+    A version stands until the next one is committed. Raises `UsageError` for both at once, and as
+    `require_version` does.
+    """
+    if version is not None and at is not None:
+        raise UsageError("a version and a time were given: say one of them")
+    newest = current_version(connection)
+    chosen = version if version is not None else newest if at is None else version_at(connection, at)
+    require_version(connection, chosen)
+    if at is not None:
+        return Moment(chosen, at, newest=chosen == newest and at >= time.time())
+    if chosen == newest:
+        return Moment(chosen, time.time(), newest=True)
+    following = sa.select(versions.c.committed_at).where(versions.c.version > chosen)
+    until = connection.scalar(following.order_by(versions.c.version).limit(1))
+    return Moment(chosen, float(until or time.time()), newest=False)
+
+
+def local(seconds: float) -> str:
+    """A time as people of this machine read it."""
+    return datetime.fromtimestamp(seconds).astimezone().isoformat(sep=" ", timespec="seconds")

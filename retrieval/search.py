@@ -204,6 +204,7 @@ class Searcher:
             if self._corpus is None or not self._pinned:
                 known = None if self._corpus is None else self._corpus.version
                 if snapshot := self._index.newer_snapshot(known):
+                    self._lease.hold(snapshot.version)
                     self._corpus = Corpus(snapshot)
             assert self._corpus is not None
             self._lease.hold(self._corpus.version)

@@ -19,6 +19,8 @@ from storage.snapshot import Snapshot, stale_reasons
 from storage.versions import Moment, moment, require_version
 
 LEDGER_FILE = ledger.LEDGER_FILE
+NEW_LEDGER = ".new-"
+"""How a folder is named in which a ledger is made."""
 
 
 class Index:
@@ -148,7 +150,7 @@ def _make_ledger(path: Path, space: Space) -> None:
             f"the index at {path} has segments but no ledger: restore {LEDGER_FILE} from a copy, or index again "
             "into a new folder"
         )
-    with writable(path), TemporaryDirectory(prefix=".new-", dir=path) as folder:
+    with writable(path), TemporaryDirectory(prefix=NEW_LEDGER, dir=path) as folder:
         made = Path(folder) / LEDGER_FILE
         engine = transactions.connect(made)
         try:

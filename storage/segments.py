@@ -37,11 +37,12 @@ class Segment:
     sha256: str
 
 
-def write_segment(index: Path, kind: str, table: pa.Table) -> Segment:
+def write_segment(index: Path, kind: str, table: pa.Table, suffix: str = "") -> Segment:
     """Writes `table` sorted and returns what was written, counted from the table itself.
 
-    The file is named by its content, so the same rows give the same file. No reader sees it before a
-    transaction of the ledger names it.
+    The file is named by its content, so the same rows give the same file. Who writes rows again that stood in a
+    segment before adds a `suffix`: the new file must not be the old one. No reader sees it before a transaction
+    of the ledger names it.
     """
     table = table.cast(SEGMENT_SCHEMAS[kind]).sort_by(_SORT[kind])
     sink = pa.BufferOutputStream()
@@ -58,7 +59,7 @@ def write_segment(index: Path, kind: str, table: pa.Table) -> Segment:
     )
     data = sink.getvalue()
     digest = hashlib.sha256(data).hexdigest()
-    file = f"{FOLDER}/{kind}/{digest[:32]}.parquet"
+    file = f"{FOLDER}/{kind}/{digest[:32]}{suffix}.parquet"
     _write_durably(index / file, data)
     return Segment(kind, file, table.num_rows, data.size, digest)
 

@@ -105,7 +105,8 @@ class Scores:
     strategy: Strategy
     recall: dict[int, Share]  # by k: questions with a correct passage among the first k
     mrr: Mean  # of the first correct passage, 0 beyond the first 20
-    destroyed: Share  # needles that no chunk holds whole, of distinct needles
+    destroyed: Share  # needles that no chunk's content holds whole, of distinct needles
+    destroyed_in_text: Share  # the same, judged by what is embedded: header and overlap count
     unjudged: tuple[
         str, ...
     ]  # ids of questions that this strategy can't be judged by (chunks of another chunker)
@@ -138,6 +139,9 @@ class Finding:
     pays: Literal["yes", "no", "not resolved"]
     words: str
 
+
+Judge = Literal["content", "text"]
+"""Where a needle must stand whole: in what a chunk quotes, or in what was embedded, as the founding measurement did."""
 
 LossStage = Literal[
     "not extracted",
@@ -218,6 +222,7 @@ class Evaluation:
 
     set_name: str
     set_sha256: str
+    judge: Judge
     version: int  # of the index
     space: Space
     documents: int

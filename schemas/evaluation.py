@@ -141,7 +141,7 @@ class Finding:
 
 
 Judge = Literal["content", "text"]
-"""Where a needle must stand whole: in what a chunk quotes, or in what was embedded, as the founding measurement did."""
+"""Where a needle must stand whole: in what a chunk quotes, or in what was embedded (the founding measurement)."""
 
 LossStage = Literal[
     "not extracted",

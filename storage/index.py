@@ -103,12 +103,17 @@ class Index:
         with transactions.reading(self.engine) as connection:
             return frozenset(connection.scalars(query))
 
-    def snapshot_within(self, connection: sa.Connection, version: int | None = None) -> Snapshot:
-        """The snapshot that a read transaction sees, for who reads more of the ledger beside it."""
+    def snapshot_within(
+        self, connection: sa.Connection, version: int | None = None, among: Sequence[str] | None = None
+    ) -> Snapshot:
+        """The snapshot that a read transaction sees, for who reads more of the ledger beside it.
+
+        With `among` it holds these documents alone, and costs nothing for the others.
+        """
         newest = ledger.current_version(connection)
         if version is not None and not 0 <= version <= newest:
             raise UsageError(f"there is no version {version}: the index has the versions 0 to {newest}")
-        return Snapshot.read(connection, self.path, newest if version is None else version)
+        return Snapshot.read(connection, self.path, newest if version is None else version, among)
 
 
 def _make_folder(path: Path) -> None:

@@ -65,14 +65,17 @@ class Snapshot:
         self._revisions = {document.document_id: document.revision for document in documents}
 
     @classmethod
-    def read(cls, connection: sa.Connection, index: Path, version: int) -> "Snapshot":
+    def read(
+        cls, connection: sa.Connection, index: Path, version: int, among: Sequence[str] | None = None
+    ) -> "Snapshot":
+        """The version as the ledger has it; with `among` as if it held no other documents than these ids."""
         space_id, space = ledger.live_space(connection, version)
         return cls(
             index,
             version,
             space_id,
             space,
-            tuple(_live_documents(connection, version, space_id)),
+            tuple(_live_documents(connection, version, space_id, among)),
             tuple(_live_segments(connection, version, space_id)),
         )
 
@@ -128,7 +131,9 @@ def _with_key(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*names, "document_id", "revision"]))
 
 
-def _live_documents(connection: sa.Connection, version: int, space_id: int) -> Iterator[LiveDocument]:
+def _live_documents(
+    connection: sa.Connection, version: int, space_id: int, among: Sequence[str] | None
+) -> Iterator[LiveDocument]:
     revisions, documents = ledger.revisions, ledger.documents
     stored = [name for name in LiveDocument.__slots__ if name != "stale_reason"]
     query = (
@@ -142,6 +147,8 @@ def _live_documents(connection: sa.Connection, version: int, space_id: int) -> I
         .where(ledger.live_at(revisions, version), revisions.c.space_id == space_id)
         .order_by(revisions.c.path, revisions.c.document_id)
     )
+    if among is not None:
+        query = query.where(revisions.c.document_id.in_(among))
     for *values, state, reason, same_file in connection.execute(query):
         row = dict(zip(stored, values, strict=True))
         row["warnings"] = tuple(row["warnings"])

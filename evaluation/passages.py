@@ -104,7 +104,7 @@ class Passages:
         return frozenset(joined().rows_with(needle))
 
     def _by_chunk_ids(self, question: Question) -> frozenset[int] | None:
-        rows = [self._row_of.get(one) for one in question.chunk_ids]
+        rows = [self.row_of.get(one) for one in question.chunk_ids]
         known = frozenset(row for row in rows if row is not None)
         return known or None
 
@@ -136,7 +136,8 @@ class Passages:
         return rows
 
     @cached_property
-    def _row_of(self) -> dict[str, int]:
+    def row_of(self) -> dict[str, int]:
+        """The row of each chunk id."""
         return {one: row for row, one in enumerate(self.chunk_ids)}
 
     @cached_property
@@ -149,7 +150,8 @@ class Passages:
 
     def cost(self, wordpieces: WordPieces) -> Cost:
         """Counted by the model's own tokenizer; header and overlap are what stands before the content."""
-        special, window = wordpieces.count(""), self.space.window
+        special = wordpieces.count("a") - 1  # special tokens and prompt; "a" is one piece to every model
+        window = self.space.window
         leads = list(self._leads())
         tokens = sum(self.tokens) - special * len(self)
         header_tokens = _pieces([header for header, _ in leads], wordpieces, special)

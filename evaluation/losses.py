@@ -153,7 +153,7 @@ class Tracer:
             cosine_distance=one.cosine_distance if one else None,
         )
 
-    def parts(self, loss: Loss, start: int, end: int, document: str) -> tuple[Shown, ...]:
+    def parts(self, document: str, start: int, end: int) -> tuple[Shown, ...]:
         """The chunks between which a needle at `[start, end)` of its document was cut."""
         return tuple(self._show(row, None, ()) for row in self._passages.parts(document, start, end))
 

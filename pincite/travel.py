@@ -19,7 +19,9 @@ VersionOption = Annotated[
 ]
 AtOption = Annotated[
     str | None,
-    typer.Option("--at", help="What the index said then: 2026-11-24, 2026-11-24T18:30, last tuesday, 2 days ago."),
+    typer.Option(
+        "--at", help="What the index said then: 2026-11-24, 2026-11-24T18:30, last tuesday, 2 days ago."
+    ),
 ]
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -67,5 +69,3 @@ def _day(text: str, now: datetime) -> datetime | None:
         except ValueError:
             return None
     return None
-
-

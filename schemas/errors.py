@@ -4,6 +4,7 @@ PinciteError
 ├── UsageError            wrong input by the caller; exit code 2
 │   ├── SourceError       a source folder that can't be listed
 │   ├── VersionGone       a version that vacuum or forget took away
+│   ├── NotFound          a document or passage that the index does not have
 │   ├── SpaceMismatch     an index of another embedding space; names both
 │   └── ModelUnavailable  weights that are not on this machine
 ├── IndexBroken           what is stored contradicts itself; exit code 2
@@ -41,6 +42,10 @@ class SourceError(UsageError):
 
 class VersionGone(UsageError):
     """What a version held is no longer kept."""
+
+
+class NotFound(UsageError):
+    """The index has no such document, or the document no such passage."""
 
 
 class SpaceMismatch(UsageError):

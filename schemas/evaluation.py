@@ -8,7 +8,7 @@ from schemas.records import Space
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question of a set. Without ground truth (needle, pages and chunk ids all empty) it must be refused."""
+    """One question of a set. Without ground truth (no needle, pages, chunk ids or documents) it must be refused."""
 
     id: str  # stable within its set
     question: str
@@ -17,10 +17,11 @@ class Question:
     kind: str = ""  # of a question: its phrasing; of one to be refused: off-topic, near-miss, ...
     pages: tuple[int, ...] = ()  # 1-based pages of `document` that answer it, where a set judges by page
     chunk_ids: tuple[str, ...] = ()  # chunks that answer it, where a set judges by chunk
+    documents: tuple[str, ...] = ()  # paths of which any passage answers it, where a set judges by document
 
     @property
     def answerable(self) -> bool:
-        return bool(self.needle or self.pages or self.chunk_ids)
+        return bool(self.needle or self.pages or self.chunk_ids or self.documents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ class Scores:
     strategy: Strategy
     recall: dict[int, Share]  # by k: questions with a correct passage among the first k
     mrr: Mean  # of the first correct passage, 0 beyond the first 20
-    destroyed: Share  # needles that no chunk holds whole, of distinct needles
+    destroyed: Share  # needles that no chunk's content holds whole, of distinct needles
+    destroyed_in_text: Share  # the same, judged by what is embedded: header and overlap count
     unjudged: tuple[
         str, ...
     ]  # ids of questions that this strategy can't be judged by (chunks of another chunker)
@@ -138,6 +140,9 @@ class Finding:
     pays: Literal["yes", "no", "not resolved"]
     words: str
 
+
+Judge = Literal["content", "text"]
+"""Where a needle must stand whole: in what a chunk quotes, or in what was embedded (the founding measurement)."""
 
 LossStage = Literal[
     "not extracted",
@@ -218,6 +223,7 @@ class Evaluation:
 
     set_name: str
     set_sha256: str
+    judge: Judge
     version: int  # of the index
     space: Space
     documents: int

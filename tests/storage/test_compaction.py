@@ -36,7 +36,7 @@ def test_small_segments_become_one_of_each_kind_without_dead_rows(index: Path, s
     done = compacted(index)
     assert (done.segments_before, done.segments_after) == (15, 3)
     assert done.dead_rows > 0
-    assert live_segments(index) == [("chunks", 11), ("postings", 11), ("texts", 6)]
+    assert sorted(live_segments(index)) == [("chunks", 11), ("postings", 11), ("texts", 6)]
     assert found(index) == before
     assert broken_checks(index) == []
 
@@ -46,7 +46,7 @@ def test_every_older_version_reads_as_before(index: Path, source: Path) -> None:
     with Index.open(index) as opened, opened.snapshot() as snapshot:
         newest = snapshot.version
     before = [found(index, version) for version in range(newest + 1)]
-    assert compacted(index).version == newest + 1
+    assert compacted(index).version == newest + 2, "one for the texts, one for chunks with their postings"
     assert [found(index, version) for version in range(newest + 1)] == before
     with Index.open(index) as opened:
         (row,) = query(opened, "SELECT count(*) AS n FROM chunks", version=1).to_pylist()
@@ -86,12 +86,24 @@ def test_rows_that_stood_in_a_file_before_get_another_file(index: Path, source: 
 
 
 def test_full_segments_stay_apart(index: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage.compaction, "FULL_ROWS", {"texts": 4, "chunks": 4, "postings": 4})
+    monkeypatch.setattr(storage.compaction, "FULL_ROWS", {"texts": 4, "chunks": 8, "postings": 8})
     grow(index, source)
     compacted(index)
-    assert max(rows for _, rows in live_segments(index)) <= 4
+    assert max(rows for _, rows in live_segments(index)) <= 8
     assert 1 < len([kind for kind, _ in live_segments(index) if kind == "texts"]) < 5
     assert broken_checks(index) == []
+    with Index.open(index) as opened, opened.snapshot() as snapshot:
+        assert 1 < len(snapshot.units) < 5
+        for unit in snapshot.units:
+            chunks, postings = (
+                {
+                    key
+                    for one in segments
+                    for key in snapshot.rows(one, ["document_id"])["document_id"].to_pylist()
+                }
+                for segments in (unit.chunks, unit.postings)
+            )
+            assert chunks == postings, "a document has all its chunks and postings in one unit"
 
 
 def test_a_run_compacts_only_when_there_are_many(index: Path, source: Path) -> None:

@@ -43,8 +43,10 @@ class Passage:
         return list(dict.fromkeys([self.locator, char_fragment(self.start, self.end)]))
 
 
-def open_passage(index: Index, name: str, context: int) -> tuple[Passage, StoredText]:
-    """The passage with up to `context` characters on each side, from the newest version.
+def open_passage(
+    index: Index, name: str, context: int, version: int | None = None
+) -> tuple[Passage, StoredText]:
+    """The passage with up to `context` characters on each side, from a version, the newest if none is named.
 
     Raises `UsageError` for a name of another form, a document that is not there, and a range beyond its text.
     """
@@ -54,7 +56,7 @@ def open_passage(index: Index, name: str, context: int) -> tuple[Passage, Stored
             f"{one_line(name)!r} is no passage: expected DOCUMENT#char=from,to, as a search prints it"
         )
     document_name, start, end = parsed
-    with index.snapshot() as snapshot:
+    with index.snapshot(version) as snapshot:
         document, version = _document(snapshot, document_name), snapshot.version
     stored = read_texts(index, [document.document_id], version)[document.document_id]
     length = len(stored.text)

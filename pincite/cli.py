@@ -49,7 +49,7 @@ COMMANDS = {
     ),
     "sql": (
         "pincite.commands.sql:sql",
-        "Ask the newest version in SQL (DuckDB, read only). Prints CSV, or JSON with --json.",
+        "Ask the newest version, or a former one, in SQL (DuckDB, read only). Prints CSV, or JSON with --json.",
     ),
 }
 """Name to (where it is, the first line of its docstring): a command is imported when it runs."""

@@ -8,11 +8,14 @@ yesterday, last tuesday       at the end of that day
 
 import re
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from schemas.errors import UsageError
+from storage.index import Index
+from storage.versions import Moment
 
 VersionOption = Annotated[
     int | None, typer.Option("--version", min=0, help="What the index said at this version.")
@@ -23,6 +26,23 @@ AtOption = Annotated[
         "--at", help="What the index said then: 2026-11-24, 2026-11-24T18:30, last tuesday, 2 days ago."
     ),
 ]
+
+
+def former_moment(index: Index, version: int | None, at: str | None) -> Moment | None:
+    """The moment that the options name; None for none. Raises `UsageError` for both, or for what is not kept."""
+    if version is None and at is None:
+        return None
+    return index.moment(version, end_of(at))
+
+
+def former_version(index: Path, version: int | None, at: str | None) -> int | None:
+    """The same as a version, for who opens the index by itself."""
+    if at is None:
+        return version
+    with Index.open(index) as opened:
+        moment = former_moment(opened, version, at)
+    return moment.version if moment else None
+
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _UNITS = {"minute": 60.0, "hour": 3_600.0, "day": 86_400.0, "week": 604_800.0}

@@ -7,7 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from schemas.errors import UsageError, VersionGone
-from storage.ledger import current_version, meta, versions
+from storage.ledger import current_version, meta, runs, versions
 
 OLDEST_VERSION = "oldest_version"
 OLDEST_TIME = "oldest_time"  # of attempts that are kept whole; seconds since the epoch
@@ -66,7 +66,7 @@ def version_at(connection: sa.Connection, until: float) -> int:
 def moment(connection: sa.Connection, version: int | None = None, at: float | None = None) -> Moment:
     """What is meant by a version, by a time (exclusive, seconds since the epoch) or by neither: now.
 
-    A version stands until the next one is committed. Raises `UsageError` for both at once, and as
+    A version stands until work on the next one begins. Raises `UsageError` for both at once, and as
     `require_version` does.
     """
     if version is not None and at is not None:
@@ -78,9 +78,19 @@ def moment(connection: sa.Connection, version: int | None = None, at: float | No
         return Moment(chosen, at, newest=chosen == newest and at >= time.time())
     if chosen == newest:
         return Moment(chosen, time.time(), newest=True)
-    following = sa.select(versions.c.committed_at).where(versions.c.version > chosen)
-    until = connection.scalar(following.order_by(versions.c.version).limit(1))
-    return Moment(chosen, float(until or time.time()), newest=False)
+    return Moment(chosen, _replaced_at(connection, chosen), newest=False)
+
+
+def _replaced_at(connection: sa.Connection, version: int) -> float:
+    """When work on the next version began: at the start of its run, or at its commit in the same run."""
+    made = versions.join(runs, runs.c.run_id == versions.c.run_id, isouter=True)
+    query = sa.select(versions.c.run_id, versions.c.committed_at, runs.c.started_at).select_from(made)
+    following = connection.execute(
+        query.where(versions.c.version > version).order_by(versions.c.version).limit(1)
+    ).one()
+    run_id = connection.scalar(sa.select(versions.c.run_id).where(versions.c.version == version))
+    same_run = following.run_id == run_id or following.started_at is None
+    return float(following.committed_at if same_run else following.started_at)
 
 
 def local(seconds: float) -> str:

@@ -51,6 +51,14 @@ COMMANDS = {
         "pincite.commands.sql:sql",
         "Ask the newest version, or a former one, in SQL (DuckDB, read only). Prints CSV, or JSON with --json.",
     ),
+    "compact": (
+        "pincite.commands.maintain:compact",
+        "Merge small segments and leave out dead rows. Older versions stay readable until a vacuum.",
+    ),
+    "vacuum": (
+        "pincite.commands.maintain:vacuum",
+        "Remove what only old versions hold. What a living reader reads stays.",
+    ),
 }
 """Name to (where it is, the first line of its docstring): a command is imported when it runs."""
 

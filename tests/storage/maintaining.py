@@ -1,26 +1,24 @@
-"""Runs of maintenance, as the commands do them."""
+"""Maintenance of an index by its path, and what is left of it."""
 
 from pathlib import Path
 
-from storage.compaction import Compacted, compact
+from storage.compaction import Compacted
 from storage.index import Index
-from storage.runs import begin_run, finish_run
-from storage.vacuum import Vacuumed, vacuum
+from storage.maintenance import compact_index, vacuum_index
+from storage.vacuum import Vacuumed
 from storage.verify import verify
 
 
 def compacted(index: Path) -> Compacted:
-    with Index.open(index) as opened, begin_run(opened, "compact", "") as run:
-        done = compact(run)
-        finish_run(run)
+    with Index.open(index) as opened:
+        done = compact_index(opened)
+    assert done is not None
     return done
 
 
 def vacuumed(index: Path, grace_s: float = 0.0) -> Vacuumed:
-    with Index.open(index) as opened, begin_run(opened, "vacuum", "") as run:
-        done = vacuum(run, grace_s)
-        finish_run(run)
-    return done
+    with Index.open(index) as opened:
+        return vacuum_index(opened, grace_s)
 
 
 def broken_checks(index: Path) -> list[object]:

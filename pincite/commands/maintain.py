@@ -1,0 +1,62 @@
+"""`pincite compact` and `pincite vacuum`."""
+
+import re
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.filesize import decimal
+
+from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, complain, print_json, say
+from schemas.errors import UsageError
+from storage.index import Index
+from storage.maintenance import compact_index, vacuum_index
+
+_DURATION = re.compile(r"(?P<count>\d{1,9}(?:\.\d+)?)\s*(?P<unit>[smhdw]?)")
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+
+
+def compact(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:
+    """Merge small segments and leave out dead rows. Older versions stay readable until a vacuum."""
+    with Index.open(index) as opened:
+        done = compact_index(opened)
+    assert done is not None
+    if json:
+        print_json(asdict(done))
+        return
+    if done.segments_before == done.segments_after and not done.bytes_written:
+        say(f"Nothing to do: {done.segments_before} segments, none to merge.")
+        return
+    say(f"{done.segments_before} segments became {done.segments_after}, {done.dead_rows} dead rows left out")
+    say(
+        f"{decimal(done.bytes_ended)} became {decimal(done.bytes_written)}, version {done.version}; the old files stay "
+        "for older versions until `pincite vacuum`"
+    )
+
+
+def vacuum(
+    older_than: Annotated[
+        str, typer.Option(help="The grace time: what was replaced longer ago goes; 7d, 12h, 30m, 0.")
+    ] = "7d",
+    index: IndexOption = DEFAULT_INDEX,
+    json: JsonOption = False,
+) -> None:
+    """Remove what only old versions hold. What a living reader reads stays."""
+    grace_s = seconds_of(older_than)
+    with Index.open(index) as opened:
+        done = vacuum_index(opened, grace_s)
+    if json:
+        print_json(asdict(done))
+        return
+    say(f"{done.files} files removed, {decimal(done.bytes_freed)} freed, {done.revisions} former revisions")
+    say(f"the oldest version that can be read is {done.oldest}")
+    for reader in done.held_by:
+        complain(f"kept more for a reader: {reader}")
+
+
+def seconds_of(duration: str) -> float:
+    """A duration in seconds. Raises `UsageError`."""
+    match = _DURATION.fullmatch(duration.strip().lower())
+    if match is None:
+        raise UsageError(f"{duration!r} is no duration: write 7d, 12h, 30m or 90s")
+    return float(match["count"]) * _SECONDS[match["unit"]]

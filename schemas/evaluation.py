@@ -96,7 +96,7 @@ class Outcome:
 
     id: str
     rank: int | None  # 1-based, of the first correct passage; None when none is among the first 20
-    destroyed: bool  # no chunk holds its needle whole
+    destroyed: bool  # no chunk holds its needle whole, by what the evaluation judges
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Literal
 
 from evaluation.metrics import CUTS, success_at
-from evaluation.passages import ground_truth
+from evaluation.passages import NEEDLE, Truth, ground_truth
 from evaluation.statistics import ALPHA, holm, resolvable, sign_test
 from schemas.evaluation import Finding, Judge, Outcome, Pair, Question, Scores
 
@@ -50,45 +50,43 @@ def compare(
     stages: Sequence[Stage], scores: Mapping[str, Scores], questions: Sequence[Question]
 ) -> list[Pair]:
     """Every stage on every metric; Holm's correction runs over the stages of one metric."""
-    by_id = {question.id: question for question in questions}
+    truths = {question.id: ground_truth(question) for question in questions if question.answerable}
     return corrected(
         [
             pair
             for stage in stages
-            for pair in pairs_of(stage, scores[stage.first].outcomes, scores[stage.second].outcomes, by_id)
+            for pair in pairs_of(stage, scores[stage.first].outcomes, scores[stage.second].outcomes, truths)
         ]
     )
 
 
 def pairs_of(
-    stage: Stage, first: Sequence[Outcome], second: Sequence[Outcome], questions: Mapping[str, Question]
+    stage: Stage, first: Sequence[Outcome], second: Sequence[Outcome], truths: Mapping[str, Truth]
 ) -> list[Pair]:
-    """One pair a metric, on the questions that both were judged by; not yet corrected."""
+    """One pair a metric, on the questions that both were judged by; not yet corrected.
+
+    `truths` say by question id what it is judged by. A needle that is asked about twice is destroyed once.
+    """
     others = {outcome.id: outcome for outcome in second}
     both = [(one, others[one.id]) for one in first if one.id in others]
-    needles: dict[tuple[object, ...], tuple[Outcome, Outcome]] = {}
+    by_truth: dict[Truth, tuple[Outcome, Outcome]] = {}
     for one, other in both:
-        needles.setdefault(ground_truth(questions[one.id]), (one, other))
+        by_truth.setdefault(truths[one.id], (one, other))
+    needles = [pair for truth, pair in by_truth.items() if truth[0] == NEEDLE]
     return [
-        *(_recall_pair(stage, k, both, len(needles)) for k in CUTS),
-        _destroyed_pair(stage, list(needles.values()), questions),
+        *(_recall_pair(stage, k, both, len(by_truth)) for k in CUTS),
+        _pair(
+            stage,
+            DESTROYED,
+            [(one.id, float(not one.destroyed), float(not other.destroyed)) for one, other in needles],
+            len(needles),
+        ),
     ]
 
 
 def _recall_pair(stage: Stage, k: int, both: Sequence[tuple[Outcome, Outcome]], needles: int) -> Pair:
     found = [(one.id, success_at(k, one.rank), success_at(k, other.rank)) for one, other in both]
     return _pair(stage, f"recall@{k}", found, needles)
-
-
-def _destroyed_pair(
-    stage: Stage, both: Sequence[tuple[Outcome, Outcome]], questions: Mapping[str, Question]
-) -> Pair:
-    whole = [
-        (one.id, float(not one.destroyed), float(not other.destroyed))
-        for one, other in both
-        if questions[one.id].needle
-    ]
-    return _pair(stage, DESTROYED, whole, len(whole))
 
 
 def _pair(stage: Stage, metric: str, found: Sequence[tuple[str, float, float]], needles: int) -> Pair:

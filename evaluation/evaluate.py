@@ -105,7 +105,8 @@ def _subject(path: Path, settings: Settings) -> Iterator[Subject]:
         snapshot = opened.enter_context(index.snapshot())
         own = replace(settings, chunker=snapshot.space.chunker)
         searcher = opened.enter_context(open_index(path, own, snapshot.version))
-        yield Subject(own, snapshot, searcher, Passages(snapshot), Ranker(Corpus(snapshot)))
+        corpus = Corpus(snapshot)
+        yield Subject(own, snapshot, searcher, Passages(snapshot, corpus), Ranker(corpus))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class _Run:
             main=self._main,
             strategies=tuple(sorted(scores, key=lambda one: one.strategy.name != self._main)),
             pairs=tuple(pairs),
-            findings=tuple(findings_of(pairs, by_name)),
+            findings=tuple(findings_of(pairs, by_name, self._plan.judge)),
             losses=(*lost, *followed.losses),
             refusal=sweep(followed.distances, thresholds_for(followed.distances, [self._threshold])),
             bluffed=tuple(

@@ -1,5 +1,6 @@
 """Maintenance of a whole index: each call is a run of its own, under the lock."""
 
+from storage.cache import refresh_cache
 from storage.compaction import Compacted, compact, compact_when_many
 from storage.index import Index
 from storage.runs import begin_run, finish_run
@@ -11,6 +12,7 @@ def compact_index(index: Index, only_when_many: bool = False) -> Compacted | Non
     with begin_run(index, "compact", "") as run:
         done = compact_when_many(run) if only_when_many else compact(run)
         finish_run(run)
+        refresh_cache(index)
     return done
 
 

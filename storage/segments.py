@@ -88,13 +88,17 @@ def read_segment(
     file: str,
     columns: list[str] | None = None,
     filters: list[tuple[str, str, object]] | None = None,
+    encoded: list[str] | None = None,
 ) -> pa.Table:
-    """The rows of a segment. Raises `IndexBroken` naming the file when it is lost or damaged.
+    """The rows of a segment, the columns `encoded` as dictionaries.
 
-    Raises `VersionGone` when no version that is kept has it.
+    Raises `IndexBroken` naming the file when it is lost or damaged, and `VersionGone` when no version that is
+    kept has it.
     """
     try:
-        return pq.read_table(index / file, columns=columns, filters=filters, partitioning=None)
+        return pq.read_table(
+            index / file, columns=columns, filters=filters, partitioning=None, read_dictionary=encoded
+        )
     except FileNotFoundError as error:
         raise missing(index, file) from error
     except (OSError, pa.ArrowException) as error:

@@ -29,8 +29,8 @@ def compact(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> Non
         return
     say(f"{done.segments_before} segments became {done.segments_after}, {done.dead_rows} dead rows left out")
     say(
-        f"{decimal(done.bytes_ended)} became {decimal(done.bytes_written)}, version {done.version}; the old files stay "
-        "for older versions until `pincite vacuum`"
+        f"{decimal(done.bytes_ended)} became {decimal(done.bytes_written)}, version {done.version}; the old files "
+        "stay for older versions until `pincite vacuum`"
     )
 
 

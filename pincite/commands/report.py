@@ -1,10 +1,10 @@
 """`pincite status` and `pincite documents`."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from dashboard.rows import document_row, state_counts, status_row
 from pincite.console import (
     DEFAULT_INDEX,
     IndexOption,
@@ -17,7 +17,6 @@ from pincite.console import (
 )
 from pincite.settings import load_settings
 from pincite.travel import AtOption, VersionOption, former_moment
-from schemas.records import Space
 from schemas.settings import recipe
 from storage.index import Index
 from storage.past import NOT_KEPT
@@ -35,24 +34,10 @@ def status(
         moment = former_moment(opened, version, at)
         report = index_report(opened, recipe(load_settings()), moment)
     former = moment is not None and not moment.newest
-    counts = {state: report.states.get(state, 0) for state in ("indexed", "failed", "pending", "running")}
-    counts["stale"] = sum(report.stale.values())
     if json:
-        print_json(
-            {
-                "documents": counts,
-                "chunks": report.chunks,
-                "over_window": report.over_window,
-                "space": asdict(report.space),
-                "version": report.version,
-                "stale": dict(report.stale),
-                "sources": report.sources,
-                "last_run": report.last_run,
-                "not_kept": NOT_KEPT if former else None,
-            }
-        )
+        print_json(status_row(report) | {"not_kept": NOT_KEPT if former else None})
         return
-    say(", ".join(f"{count} {state}" for state, count in counts.items()))
+    say(", ".join(f"{count} {state}" for state, count in state_counts(report).items()))
     say(f"{report.chunks} chunks ({report.over_window} over the window), version {report.version}")
     say(f"space   {report.space}")
     for source in report.sources:
@@ -79,7 +64,7 @@ def documents(
         with opened.snapshot(moment.version if moment else None) as snapshot:
             space = snapshot.space
     if json:
-        print_json([_as_json(report, space) for report in reports])
+        print_json([document_row(report, space) for report in reports])
         return
     columns = [
         "document",
@@ -94,31 +79,6 @@ def documents(
         "why",
     ]
     print_table(columns, [_as_row(report) for report in reports])
-
-
-def _as_json(report: DocumentReport, space: Space) -> dict[str, object]:
-    live = asdict(report.live) if report.live else {}
-    stamps = {name: live.get(name) for name in ("media_type", "extractor", "extractor_version", "recipe")}
-    return {
-        "document": report.path,
-        "source": report.source,
-        "state": report.state,
-        "stage": report.stage,
-        "kind": report.kind,
-        "reason": report.reason,
-        "page": report.page,
-        "attempts": report.attempts,
-        "stale": report.stale_reason or None,
-        "title": live.get("title"),
-        "chunks": live.get("chunks", 0),
-        "pages": live.get("pages", 0),
-        "characters": live.get("characters", 0),
-        "tables": live.get("tables", 0),
-        "ocr_pages": live.get("ocr_pages", 0),
-        "ocr_confidence": live.get("ocr_confidence"),
-        "stamps": stamps | asdict(space) if report.live else None,
-        "warnings": live.get("warnings", ()),
-    }
 
 
 def _as_row(report: DocumentReport) -> list[object]:

@@ -56,6 +56,10 @@ COMMANDS = {
         "pincite.commands.maintain:compact",
         "Merge small segments and leave out dead rows. Older versions stay readable until a vacuum.",
     ),
+    "forget": (
+        "pincite.commands.maintain:forget",
+        "Remove documents from every version: texts, vectors, words and caches; then scan the folder for traces.",
+    ),
     "vacuum": (
         "pincite.commands.maintain:vacuum",
         "Remove what only old versions hold. What a living reader reads stays.",

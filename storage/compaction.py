@@ -16,9 +16,9 @@ import sqlalchemy as sa
 from schemas.errors import IndexBusy
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
-from storage.commit import new_version
 from storage.runs import Run
 from storage.segments import Segment, read_segment, write_segment
+from storage.versions import new_version
 
 MOST_UNITS = 50
 """Of one space: beyond it a search pays for each (1,000 segments cost BM25 53 ms where one costs 1)."""

@@ -16,6 +16,7 @@ from schemas.errors import IndexBroken, PinciteError
 from schemas.records import Counts
 from storage import ledger, transactions
 from storage.disk import writable
+from storage.erasing import finish_quietly
 from storage.index import NEW_LEDGER, Index
 from storage.lock import exclusive
 from storage.rows import storable_text
@@ -57,6 +58,7 @@ def begin_run(index: Index, kind: str, source: str) -> Iterator[Run]:
                 )
             )
         try:
+            finish_quietly(index, run.run_id)
             yield run
         except BaseException as error:
             with suppress(PinciteError):  # a ledger that can't be written now; the next run marks this one

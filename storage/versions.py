@@ -93,6 +93,13 @@ def _replaced_at(connection: sa.Connection, version: int) -> float:
     return float(following.committed_at if same_run else following.started_at)
 
 
+def new_version(connection: sa.Connection, run_id: str) -> int:
+    """Begins the next version inside the caller's transaction and returns it."""
+    version = current_version(connection) + 1
+    connection.execute(versions.insert().values(version=version, run_id=run_id, committed_at=time.time()))
+    return version
+
+
 def local(seconds: float) -> str:
     """A time as people of this machine read it."""
     return datetime.fromtimestamp(seconds).astimezone().isoformat(sep=" ", timespec="seconds")

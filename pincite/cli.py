@@ -56,6 +56,10 @@ COMMANDS = {
         "pincite.commands.maintain:compact",
         "Merge small segments and leave out dead rows. Older versions stay readable until a vacuum.",
     ),
+    "doctor": (
+        "pincite.commands.doctor:doctor",
+        "Look at tools, models, disk, ledger, segments and documents; each finding comes with its remedy.",
+    ),
     "forget": (
         "pincite.commands.maintain:forget",
         "Remove documents from every version: texts, vectors, words and caches; then scan the folder for traces.",

@@ -10,6 +10,7 @@ from schemas.records import Check
 from storage import ledger, transactions
 from storage.index import Index
 from storage.processes import has_died
+from storage.readers import holding
 from storage.segments import Segment, read_segment, require_whole
 from storage.snapshot import Snapshot
 from storage.tally import Tally
@@ -31,8 +32,9 @@ def verify(index: Index) -> tuple[Check, ...]:
         snapshot = index.snapshot_within(connection)
         _verify_states(connection, tally)
         _verify_runs(connection, tally)
-    if _verify_segments(index, snapshot, tally):
-        verify_documents(snapshot, tally)
+    with holding(index.engine, snapshot.version):
+        if _verify_segments(index, snapshot, tally):
+            verify_documents(snapshot, tally)
     return tally.checks()
 
 

@@ -68,13 +68,13 @@ def torture(index: Path, source: Path, kills: int, seed: int) -> None:
     faults = index.parent / "faults"
     with nursery(index, source) as forks:
         first = forks.start("write", seed)
-        time.sleep(1.5)
+        time.sleep(2.0)
         readers = [forks.start("newest", seed), forks.start("held", seed)]
         kill(first)
         before = found(index)
         for number in range(1, kills):
             writer = forks.start("write", seed + number)
-            time.sleep(draw.uniform(0.02, 0.6))
+            time.sleep(draw.uniform(0.05, 1.3))
             kill(writer)
             assert not list(faults.iterdir()), [path.read_text() for path in faults.iterdir()]
             before = nothing_lost(index, source, before)

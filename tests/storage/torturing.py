@@ -10,13 +10,14 @@ import os
 import random
 import signal
 import sys
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 from schemas.errors import IndexBusy, VersionGone
-from storage.cache import open_cover, refresh_cache
+from storage.cache import open_cover
 from storage.index import Index
 from storage.maintenance import compact_index, vacuum_index
 from storage.snapshot import Snapshot
@@ -25,6 +26,7 @@ from storage.verify import verify
 from tests.storage.building import reindex
 
 DOCUMENTS = 12
+PAUSE_S = 0.05  # of readers, who would leave a busy machine no time to write
 HELD = "no document is held by a run that ended"
 
 
@@ -39,15 +41,23 @@ def write(index: Path, source: Path, seed: int) -> None:
     for turn in range(10**6):
         for number in draw.sample(range(DOCUMENTS), 3):
             change(source, draw, text_of(seed, turn, number), number)
-        job = draw.random()
-        reindex(index, source)
-        with Index.open(index) as opened:
-            if job < 0.4:
-                compact_index(opened)
-            if job < 0.3:
-                vacuum_index(opened, grace_s=0.0)
-            if job > 0.5:
-                refresh_cache(opened)
+        jobs = draw.sample([reindex_it, compact_it, vacuum_it], 3) if index.exists() else [reindex_it]
+        for job in jobs:
+            job(index, source)
+
+
+def reindex_it(index: Path, source: Path) -> None:
+    reindex(index, source)
+
+
+def compact_it(index: Path, _source: Path) -> None:
+    with Index.open(index) as opened:
+        compact_index(opened)  # and brings the cache up to date
+
+
+def vacuum_it(index: Path, _source: Path) -> None:
+    with Index.open(index) as opened:
+        vacuum_index(opened, grace_s=0.0)
 
 
 def change(source: Path, draw: random.Random, text: str, number: int) -> None:
@@ -81,6 +91,7 @@ def read_newest(index: Path, source: Path, seed: int) -> None:
                 continue
         reads += 1
         tell(index, "newest", reads)
+        time.sleep(PAUSE_S)
 
 
 def read_held(index: Path, source: Path, seed: int) -> None:
@@ -90,13 +101,14 @@ def read_held(index: Path, source: Path, seed: int) -> None:
     while True:
         try:
             with Index.open(index) as opened, opened.held_snapshot() as snapshot:
-                for _ in range(draw.randrange(1, 12)):
+                for _ in range(draw.randrange(1, 40)):
                     try:
                         look(opened, snapshot, source)
                     except VersionGone as error:
                         raise AssertionError(f"version {snapshot.version} was held") from error
                     reads += 1
                     tell(index, "held", reads)
+                    time.sleep(PAUSE_S)
         except VersionGone:
             continue  # between the look at the newest version and the lease on it
 
@@ -123,7 +135,9 @@ def look(opened: Index, snapshot: Snapshot, source: Path) -> None:
 
 
 def tell(index: Path, who: str, reads: int) -> None:
-    (index.parent / f"reads-{who}").write_text(str(reads))
+    new = index.parent / f".{who}-{os.getpid()}"
+    new.write_text(str(reads))
+    new.rename(index.parent / f"reads-{who}")
 
 
 JOBS: dict[str, Callable[[Path, Path, int], None]] = {

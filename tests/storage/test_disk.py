@@ -94,7 +94,7 @@ def test_a_full_disk_ends_each_operation_and_breaks_nothing(small_disk: Path, so
     assert found(index)["c.txt"] == ["new"] and broken_checks(index) == []
 
 
-@pytest.mark.parametrize("limit", [2_000, 20_000, 60_000])
+@pytest.mark.parametrize("limit", [2_000, 20_000])
 def test_a_limit_on_files_ends_each_operation_and_breaks_nothing(
     index: Path, source: Path, tmp_path: Path, limit: int
 ) -> None:

@@ -32,7 +32,8 @@ def gate(candidate: Result, baseline: Result) -> Verdict:
     pairs = _pairs(new, old, common, candidate, baseline)
     worse = [pair for pair in pairs if pair.metric != DESTROYED and _worse(pair)]
     destroyed = tuple(new[one].question_id for one in common if _has_lost(new[one], old[one]))
-    answered = [[one for one in common if rows[one].answered] for rows in (new, old)]
+    negatives = [one for one in common if new[one].role == "unanswerable" == old[one].role]
+    answered = [[one for one in negatives if rows[one].answered] for rows in (new, old)]
     bluffed = tuple(new[one].question_id for one in answered[0] if old[one].answered is False)
     more = len(answered[0]) - len(answered[1]) if bluffed else 0
     reasons = [

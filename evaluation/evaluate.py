@@ -58,6 +58,7 @@ class Plan:
     """Without a threshold: the least one that answers so many answerable questions. For a model that has none."""
 
 
+AS_IT_IS = Plan()
 ABLATION = Plan(chunkers=STRATEGIES, try_rerank=True)
 """Every chunking strategy, and reranking where its weights are on this machine."""
 
@@ -66,7 +67,7 @@ def evaluate(
     path: Path,
     settings: Settings,
     questions: QuestionSet,
-    plan: Plan = Plan(),
+    plan: Plan = AS_IT_IS,
     say: Say = lambda _line: None,
 ) -> Evaluation:
     """What `questions` find in the index at `path`, at its newest version. `say` is told of long steps.
@@ -87,7 +88,7 @@ def evaluate_snapshot(
     snapshot: Snapshot,
     settings: Settings,
     questions: QuestionSet,
-    plan: Plan = Plan(),
+    plan: Plan = AS_IT_IS,
     say: Say = lambda _line: None,
     notes: Sequence[str] = (),
 ) -> Evaluation:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evaluation.evaluate import Plan, Say, evaluate
+from evaluation.evaluate import AS_IT_IS, Plan, Say, evaluate
 from evaluation.gate import gate
 from evaluation.results import result_of
 from schemas.errors import UsageError
@@ -32,7 +32,7 @@ def guard(
     index: Path,
     settings: Settings,
     questions: QuestionSet,
-    plan: Plan = Plan(),
+    plan: Plan = AS_IT_IS,
     baseline: str = "",
     keep_result: bool = True,
     say: Say = lambda _line: None,

@@ -14,7 +14,7 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
-from evaluation.evaluate import Plan
+from evaluation.evaluate import AS_IT_IS
 from evaluation.guard import LAST, Guarded, guard
 from evaluation.questions import read_questions
 from schemas.settings import Settings
@@ -23,7 +23,7 @@ from schemas.settings import Settings
 @flow(name="evaluate", persist_result=False, validate_parameters=False)
 def evaluate(index: str, questions: str, settings: Settings, baseline: str = LAST) -> State:
     """Completed with what was measured; Failed, with the verdict's words, when the gate does not open."""
-    guarded = guard(Path(index), settings, read_questions(Path(questions)), Plan(), baseline)
+    guarded = guard(Path(index), settings, read_questions(Path(questions)), AS_IT_IS, baseline)
     if guarded.verdict is not None and not guarded.verdict.ok:
         return Failed(message="; ".join(guarded.verdict.reasons))
     return Completed(message=summary_of(guarded), data=guarded.result.name)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from evaluation.comparing import decimal
-from evaluation.evaluate import ABLATION, AS_IT_IS, Plan
+from evaluation.evaluate import ABLATION, AS_IT_IS
 from evaluation.guard import Guarded, guard
 from evaluation.metrics import CUTS
 from evaluation.questions import read_questions

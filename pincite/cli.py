@@ -35,6 +35,10 @@ COMMANDS = {
         "pincite.commands.ask:ask",
         "Answer from at most four passages, or say no; with citations that were checked.",
     ),
+    "evaluate": (
+        "pincite.commands.evaluate:evaluate",
+        "Score the index by questions whose answers are known: intervals, paired tests, losses, refusals.",
+    ),
     "calibrate": (
         "pincite.commands.calibrate:calibrate_index",
         "Choose the threshold under which passages answer, on one half of the questions; report on the other.",

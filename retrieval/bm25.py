@@ -18,6 +18,7 @@ B = 0.75
 
 Counts = npt.NDArray[np.int32]
 Number = TypeVar("Number", float, Floats)
+_FEW = 16_384  # rows: to score them all costs less than to find out which need not be
 _ROUNDING = 1e-9  # of a score: sums of the same shares in another order differ by less
 
 
@@ -116,10 +117,16 @@ class Scores:
 
     def best(self, k: int) -> tuple[Rows, Floats]:
         """The `k` rows of the highest scores above 0, best first, ties by chunk id: a prefix of the best k+1."""
-        rows = self._candidates(k)
-        scores = self.of(rows)
+        rows = np.arange(len(self._norms)) if len(self._norms) < _FEW else self._candidates(k)
+        scores = self._of_all() if len(self._norms) < _FEW else self.of(rows)
         found = scores > 0
         return best_first(rows[found], scores[found], k, self._order)
+
+    def _of_all(self) -> Floats:
+        sums = np.zeros(len(self._norms), dtype=np.float64)
+        for term in self._terms:
+            self._add(sums, term)
+        return sums
 
     def _candidates(self, k: int) -> Rows:
         """Rows among which the best `k` are.

@@ -158,7 +158,8 @@ class Corpus:
         found = [(base, pack, pack.find(term)) for base, pack in zip(self._bases, self.packs, strict=False)]
         parts = [(base, pack.rows[at], pack.tf[at]) for base, pack, at in found if at.start < at.stop]
         if len(parts) == 1 and parts[0][0] == 0 and self.every_row_lives:
-            return _term_postings(parts[0][1], parts[0][2])
+            self._postings[term] = _term_postings(parts[0][1], parts[0][2])
+            return self._postings[term]
         empty = np.empty(0, dtype=np.int32)
         rows = np.concatenate([empty, *(rows + np.int32(base) for base, rows, _ in parts)])
         tf = np.concatenate([empty, *(tf for _, _, tf in parts)])

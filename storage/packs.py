@@ -4,6 +4,7 @@ A pack has the chunks in chunk-id order, each with its vector in float16, its le
 the postings by term. It keeps the rows that are not live: which rows are, the ledger says at each version.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,15 +65,10 @@ class Pack:
 
     def find(self, term: str) -> slice:
         """The postings of a term."""
-        wanted, low, high = term.encode(), 0, len(self.terms)
-        while low < high:
-            middle = (low + high) // 2
-            if self.terms[middle].as_py() < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        if low < len(self.terms) and self.terms[low].as_py() == wanted:
-            return slice(int(self.starts[low]), int(self.starts[low + 1]))
+        wanted = term.encode()
+        at = bisect_left(self.terms, wanted, key=pa.Scalar.as_py)
+        if at < len(self.terms) and self.terms[at].as_py() == wanted:
+            return slice(int(self.starts[at]), int(self.starts[at + 1]))
         return slice(0, 0)
 
 

@@ -66,7 +66,7 @@ class Pack:
     def find(self, term: str) -> slice:
         """The postings of a term."""
         wanted = term.encode()
-        at = bisect_left(self.terms, wanted, key=pa.Scalar.as_py)
+        at = bisect_left(self.terms, wanted, key=lambda one: one.as_py())
         if at < len(self.terms) and self.terms[at].as_py() == wanted:
             return slice(int(self.starts[at]), int(self.starts[at + 1]))
         return slice(0, 0)

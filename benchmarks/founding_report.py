@@ -96,8 +96,8 @@ def _asked(measured: Measured) -> str:
     answerable = [one for one in measured.questions.questions if one.answerable]
     needles = len({one.needle for one in answerable})
     return (
-        f"{len(answerable)} questions, {needles} needles asked twice, once in the words of the text and once in those "
-        "of a support ticket"
+        f"{len(answerable)} questions, {needles} needles asked twice, once in the words of the text and once in "
+        "those of a support ticket"
     )
 
 

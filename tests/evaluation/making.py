@@ -104,7 +104,9 @@ def _scores(name: str, draw: random.Random) -> Scores:
         destroyed=share(8 if chunker in "AB" else 0, 40),
         destroyed_in_text=share(8 if chunker == "A" else 0, 40),
         unjudged=(),
-        cost=Cost(900 + place, 110_000 + place * 1_000, 23_000, 0, 0.21 if chunker in "EFs" else 0.0, place, 40),
+        cost=Cost(
+            900 + place, 110_000 + place * 1_000, 23_000, 0, 0.21 if chunker in "EFs" else 0.0, place, 40
+        ),
         outcomes=outcomes,
     )
 
@@ -125,7 +127,9 @@ def _point(threshold: float) -> RefusalPoint:
 
 def _losses() -> tuple[Loss, ...]:
     stages = ("destroyed by chunking", "in neither leg", "in neither leg", "lost in fusion", "refused")
-    hostile = Question("07-ticket", '<script>alert("q")</script>?', "the <b>needle</b> &\u202e here", "a<b>.md")
+    hostile = Question(
+        "07-ticket", '<script>alert("q")</script>?', "the <b>needle</b> &\u202e here", "a<b>.md"
+    )
     asked = (hostile, *QUESTIONS[20:24])
     right = Shown("c1", "a<b>.md", "#char=10,60", "the <b>needle</b>\n& here", None, 31, 44, 0.61)
     other = Shown("c2", "manual.md", "#page=3", "Something near that does not say it.", 1, 1, 2, 0.48)

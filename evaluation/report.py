@@ -150,17 +150,22 @@ def _losses_words(evaluation: Evaluation) -> str:
     groups = sorted(_groups(evaluation.losses), key=lambda group: -len(group.losses))
     first, count = groups[0], len(evaluation.losses)
     return (
-        f"{_questions(count)} of {evaluation.tally.answerable} get no right passage. The stage that loses most is "
-        f"“{first.stage}”: {len(first.losses)} of {count}."
+        f"Of {_questions(evaluation.tally.answerable)} {count} get no right passage among the first {evaluation.k} "
+        f"under the threshold. The stage that loses most is “{first.stage}”: {len(first.losses)} of {count}."
     )
 
 
 def _stages_words(evaluation: Evaluation) -> str:
-    pay = [f"{one.stage}" for one in evaluation.findings if one.pays == "yes"]
-    count = len(evaluation.findings)
-    if not pay:
-        return f"{count} comparisons were made; in none is the difference more than chance could make."
-    return f"{count} comparisons were made; shown to help: {', '.join(dict.fromkeys(pay))}."
+    """By the pairs whose test says that it is no chance, whatever the measure."""
+    telling = [pair for pair in evaluation.pairs if _telling(pair)]
+    helps = dict.fromkeys(_what_changes(pair) for pair in telling if len(pair.won) > len(pair.lost))
+    harms = dict.fromkeys(_what_changes(pair) for pair in telling if len(pair.won) < len(pair.lost))
+    count = len({(pair.stage, pair.first, pair.second) for pair in evaluation.pairs})
+    said = [f"shown to help: {', '.join(helps)}"] if helps else []
+    said += [f"shown to harm: {', '.join(harms)}"] if harms else []
+    return (
+        f"{count} comparisons were made; {'; '.join(said) or 'in none is the difference more than chance'}."
+    )
 
 
 # Recall
@@ -281,13 +286,13 @@ def _duels(pairs: Sequence[Pair], k: int, most: int) -> str:
 
 
 def _what_changes(pair: Pair) -> str:
-    """ "header: E for C"; of two legs of one index only the legs are named."""
+    """ "header (E for C)"; of two legs of one index only the legs are named."""
     first, second = (name.partition("/") for name in (pair.first, pair.second))
     if "instead" in pair.stage:
         return pair.stage
     if first[0] == second[0]:
-        return f"{pair.stage}: {second[2] or 'hybrid'} for {first[2] or 'hybrid'}"
-    return f"{pair.stage}: {pair.second} for {pair.first}"
+        return f"{pair.stage} ({second[2] or 'hybrid'} for {first[2] or 'hybrid'})"
+    return f"{pair.stage} ({pair.second} for {pair.first})"
 
 
 def _telling(pair: Pair) -> bool:

@@ -55,14 +55,17 @@ class Remembering(Embedder):
         self._inner = inner
         self._file = file
         self._known: dict[str, np.ndarray] = {}
+        self.kept: set[str] = set()  # texts of which an earlier run had the vector, and this one asked
         if file is not None and file.exists():
             with np.load(file) as kept:
                 if str(kept["fingerprint"]) != inner.model.fingerprint:
                     raise PinciteError(f"{file} holds vectors of another model: name another file")
                 self._known = dict(zip(kept["texts"].tolist(), kept["vectors"], strict=True))
+        self._earlier = frozenset(self._known)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         names = [digest(text) for text in texts]
+        self.kept |= self._earlier.intersection(names)
         new = {name: text for name, text in zip(names, texts, strict=True) if name not in self._known}
         self._known.update(zip(new, self._inner.embed(list(new.values())), strict=True))
         return np.array([self._known[name] for name in names], dtype=np.float32).reshape(
@@ -187,7 +190,7 @@ def main(fetch: bool, vectors: Path | None) -> None:
         samples = ROOT / "samples" / "documents"
         asked = read_questions(SETS / "samples-and-docs.jsonl")
         own = measure(_indexed(work / "own", samples, work / "docs"), asked, settings, embedder)
-    (ROOT / "docs" / REPORT).write_text(report(founding, own, READMES), encoding="utf-8")
+    (ROOT / "docs" / REPORT).write_text(report(founding, own, READMES, len(embedder.kept)), encoding="utf-8")
     print(f"written: docs/{REPORT}")
 
 

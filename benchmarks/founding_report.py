@@ -17,7 +17,7 @@ from benchmarks.founding_corpus import Readme
 from evaluation.comparing import DESTROYED, Stage, compare
 from evaluation.metrics import CUTS
 from evaluation.statistics import ALPHA, resolvable, sign_test
-from schemas.evaluation import Judge, Pair, QuestionSet, Scores, Share
+from schemas.evaluation import Judge, Pair, QuestionSet, RefusalPoint, Scores, Share
 
 REPORT = "founding-measurement.md"
 TEMPLATE = Path(__file__).with_name("founding_measurement.md.j2")
@@ -52,6 +52,7 @@ class Measured:
     headers: Mapping[
         str, tuple[int | None, ...]
     ]  # form of the default's header to the dense rank of each question
+    refusal: tuple[RefusalPoint, ...]  # of the default, dense
 
     def of(self, chunker: str, mode: str = "dense", judge: Judge = "content") -> Scores:
         return self.scores[chunker, mode, judge]
@@ -89,6 +90,7 @@ def report(founding: Measured, own: Measured, readmes: Sequence[Readme], kept: i
         pairs=_pairs,
         headers=_headers,
         decision=_decision,
+        refusal=_refusal,
     )
 
 
@@ -223,6 +225,20 @@ def _decision(founding: Measured, own: Measured) -> str:
             ]
             cells = " | ".join(_counts(len(pair.won), len(pair.lost)) for pair in pairs)
             rows.append(f"| {name}, {mode} | {counts} | {cells} | {', '.join(worse) or 'nothing'} |")
+    return "\n".join(rows)
+
+
+def _refusal(measured: Measured, name: str) -> str:
+    kinds = [one.kind for one in measured.refusal[0].bluffs]
+    bluffs = " | ".join(f"bluffs: {kind}" for kind in kinds)
+    rows = [
+        f"| {name} | right | wrong | wrongly refused | {bluffs} | evidence removed |",
+        "|---|---|---|---|" + "---|" * (len(kinds) + 1),
+    ]
+    for point in measured.refusal:
+        threshold = f"{point.threshold:.3f}" if point.threshold < 2 else "none"
+        counts = " | ".join(f"{one.answered} of {one.of}" for one in (*point.bluffs, point.removed))
+        rows.append(f"| {threshold} | {point.right} | {point.wrong} | {point.refused} | {counts} |")
     return "\n".join(rows)
 
 

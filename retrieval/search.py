@@ -211,7 +211,7 @@ class Searcher:
                 known = None if self._corpus is None else self._corpus.version
                 if snapshot := self._index.newer_snapshot(known):
                     self._lease.hold(snapshot.version)
-                    self._corpus = Corpus(snapshot, self._corpus.packs if self._corpus else ())
+                    self._corpus = Corpus(snapshot, self._corpus)
             assert self._corpus is not None
             self._lease.hold(self._corpus.version)
             return self._corpus

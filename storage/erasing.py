@@ -26,7 +26,7 @@ from storage.pack_file import Damaged, map_file
 from storage.packs import parse_pack
 from storage.segments import Segment, read_segment, write_segment
 from storage.snapshot import document_numbers
-from storage.versions import new_version
+from storage.versions import TOLD_SINCE, new_version, remember
 
 CACHE = "cache"
 PREFECT = "prefect"
@@ -67,7 +67,8 @@ def erase(index: Index, run_id: str, document_ids: Sequence[str]) -> Erased:
         rows = _replace(connection, changed)
         revisions = _blank(connection, document_ids)
         if changed or revisions:
-            new_version(connection, run_id)  # readers that keep a version in memory look again
+            version = new_version(connection, run_id)  # readers that keep a version in memory look again
+            remember(connection, TOLD_SINCE, str(version))
     with writable(index.path):
         for old, _ in changed.values():
             (index.path / old.file).unlink(missing_ok=True)

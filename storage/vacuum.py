@@ -9,7 +9,16 @@ from storage import ledger, transactions
 from storage.index import Index
 from storage.readers import drop_dead, living
 from storage.runs import Run, sweep
-from storage.versions import OLDEST_TIME, OLDEST_VERSION, local, oldest_time, oldest_version, remember
+from storage.versions import (
+    OLDEST_TIME,
+    OLDEST_VERSION,
+    TOLD_SINCE,
+    local,
+    oldest_time,
+    oldest_version,
+    remember,
+    told_since,
+)
 
 GRACE_S = 7 * 86_400.0
 
@@ -53,6 +62,7 @@ def vacuum(run: Run, grace_s: float = GRACE_S) -> Vacuumed:
         attempts = connection.execute(ledger.attempts.delete().where(_outlived(horizon.time)))
         claimed = set(connection.scalars(sa.select(ledger.segments.c.file)))
         remember(connection, OLDEST_VERSION, str(horizon.version))
+        remember(connection, TOLD_SINCE, str(max(horizon.version, told_since(connection))))
         remember(connection, OLDEST_TIME, repr(horizon.time))
     sweep(index.path, claimed)
     return Vacuumed(horizon.version, count, size or 0, revisions.rowcount, attempts.rowcount, horizon.held_by)

@@ -10,6 +10,7 @@ from schemas.errors import UsageError, VersionGone
 from storage.ledger import current_version, meta, runs, versions
 
 OLDEST_VERSION = "oldest_version"
+TOLD_SINCE = "told_since"
 OLDEST_TIME = "oldest_time"  # of attempts that are kept whole; seconds since the epoch
 
 
@@ -25,6 +26,12 @@ class Moment:
 def oldest_version(connection: sa.Connection) -> int:
     """The oldest version that can be read; 0 while no vacuum took anything away."""
     value = connection.scalar(sa.select(meta.c.value).where(meta.c.key == OLDEST_VERSION))
+    return int(value or 0)
+
+
+def told_since(connection: sa.Connection) -> int:
+    """The oldest version since which rows of `revisions` tell every change: a vacuum and a forgetting delete rows."""
+    value = connection.scalar(sa.select(meta.c.value).where(meta.c.key == TOLD_SINCE))
     return int(value or 0)
 
 

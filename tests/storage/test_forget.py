@@ -85,6 +85,17 @@ def test_nothing_of_it_is_left_in_any_version(index: Path, source: Path) -> None
     assert broken_checks(index) == []
 
 
+def test_a_reader_that_follows_from_an_earlier_version_forgets_too(index: Path, source: Path) -> None:
+    make(index, source)
+    with Index.open(index) as opened:
+        with opened.snapshot() as earlier:
+            assert len(earlier.keys.documents) == 2
+        forgotten(index)
+        with opened.snapshot() as now:
+            now.follow(earlier)
+            assert len(now.keys.documents) == 1
+
+
 def test_it_is_not_indexed_again_by_name_or_by_bytes(index: Path, source: Path) -> None:
     make(index, source)
     forgotten(index)

@@ -93,6 +93,18 @@ def test_an_older_version_is_refused_and_the_oldest_is_named(index: Path, source
         assert query(opened, "SELECT 1", version=oldest).num_rows == 1
 
 
+def test_a_reader_that_follows_over_a_vacuum_misses_no_change(index: Path, source: Path) -> None:
+    history(index, source)
+    with Index.open(index) as opened:
+        with opened.snapshot(1) as earlier:
+            assert len(earlier.keys.documents) == 2
+        reindex(index, fill(source, {"b.txt": "# B\n\nsame"}))
+        vacuumed(index)
+        with opened.snapshot() as now:
+            now.follow(earlier)
+            assert len(now.keys.documents) == 1
+
+
 def test_the_grace_time_keeps_what_was_replaced_a_moment_ago(index: Path, source: Path) -> None:
     history(index, source)
     before = found(index, 1)

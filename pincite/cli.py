@@ -76,6 +76,14 @@ COMMANDS = {
         "pincite.commands.doctor:doctor",
         "Look at tools, models, disk, ledger, segments and documents; each finding comes with its remedy.",
     ),
+    "export": (
+        "pincite.commands.exchange:export",
+        "Write the whole index to one file, or one version as Parquet for other programs. Runs may go on meanwhile.",
+    ),
+    "import": (
+        "pincite.commands.exchange:import_",
+        "Make an index of an exported file. Every checksum is compared; a half or changed file is refused.",
+    ),
     "forget": (
         "pincite.commands.maintain:forget",
         "Remove documents from every version: texts, vectors, words and caches; then scan the folder for traces.",

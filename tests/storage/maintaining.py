@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from schemas.records import Check
 from storage.compaction import Compacted
 from storage.index import Index
 from storage.maintenance import compact_index, vacuum_index
@@ -21,7 +22,7 @@ def vacuumed(index: Path, grace_s: float = 0.0) -> Vacuumed:
         return vacuum_index(opened, grace_s)
 
 
-def broken_checks(index: Path) -> list[object]:
+def broken_checks(index: Path) -> list[Check]:
     with Index.open(index) as opened:
         return [check for check in verify(opened) if not check.ok]
 

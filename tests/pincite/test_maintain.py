@@ -73,3 +73,10 @@ def test_forget_on_the_samples_leaves_nothing(pincite_here: Pincite, samples: Pa
     assert pincite_here("verify", "--index", index).returncode == 0
     allowed = pincite_here("forget", "error-codes.html", "--allow-again", "--index", index)
     assert allowed.returncode == 0 and "1 may be indexed again" in allowed.stdout
+
+
+def test_languages_of_ocr_come_from_the_environment_too(pincite_here: Pincite, tmp_path: Path) -> None:
+    asked = pincite_here("doctor", "--index", tmp_path, PINCITE_OCR__LANGUAGES='["eng", "xyz"]', cwd=tmp_path)
+    assert asked.returncode == 1 and "tesseract-ocr-xyz" in asked.stdout
+    wrong = pincite_here("doctor", "--index", tmp_path, PINCITE_OCR__LANGUAGES="[eng", cwd=tmp_path)
+    assert wrong.returncode == 2 and "wrong settings" in wrong.stderr

@@ -43,7 +43,7 @@ from tasks.plan import space_of
 POLICY = Policy("recipe", "limits", 3)
 CHUNKS = 2  # a document
 WORDS = 60  # a chunk
-RUNS = 5
+RUNS = 9
 
 COLD = """
 import sys, time
@@ -134,7 +134,7 @@ def _unit(draw: np.random.Generator) -> np.ndarray:
 
 def cold(path: Path) -> tuple[float, float, float]:
     """Seconds of a new process: (open and two searches, open and the first, CPU of all)."""
-    done = subprocess.run([sys.executable, "-c", COLD, path], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", COLD, path], stdout=subprocess.PIPE, text=True, check=True)
     whole, first, cpu = map(float, done.stdout.split())
     return whole, first, cpu
 

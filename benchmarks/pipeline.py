@@ -114,7 +114,9 @@ def _run(root: Path, few: int, many: int) -> dict[str, object]:
     write_corpus(short_many, many, paragraphs=2, scans=False)
 
     def index(source: Path) -> Cost:
-        return measure("pincite", "index", str(source), "--index", str(root / f"index-{source.name}"), "--json")
+        return measure(
+            "pincite", "index", str(source), "--index", str(root / f"index-{source.name}"), "--json"
+        )
 
     bare = measure("benchmarks.pipeline", "--bare-loop", str(mixed))
     full = index(mixed)

@@ -18,15 +18,16 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from encoders.models import Model, resolve_model
 from flows.window import hand_out
-from schemas.records import Policy
+from schemas.records import Collection, Policy, Registered
 from schemas.settings import Settings
 from storage.index import Index
 from storage.runs import Run, begin_run, finish_run
-from tasks.discover import discover, source_root
+from tasks.discover import discover
 from tasks.document import Line, document_task
 from tasks.embed import EmbedOrder
 from tasks.plan import policy_of, space_of
 from tasks.publish import Publisher
+from tasks.sources import address_of
 from tasks.supervise import end_leftovers, pool
 
 IN_FLIGHT = 16
@@ -41,24 +42,35 @@ EMBEDDER_MEMORY_BYTES = 6 << 30
     persist_result=False,
     validate_parameters=False,
 )
-def reindex(source: str, index: str, settings: Settings, retry: tuple[str, ...] | None = None) -> State:
-    """Completed with the `Counts` of the run, also when documents failed: the ledger has each one's reason."""
-    root = source_root(Path(source), Path(index))
+def reindex(
+    source: str,
+    index: str,
+    settings: Settings,
+    retry: tuple[str, ...] | None = None,
+    collection: Collection | None = None,
+    confirmed_deletions: int | None = None,
+    now: float | None = None,
+) -> State:
+    """Completed with the `Counts` of the run, also when documents failed: the ledger has each one's reason.
+
+    `collection` is that of the source as it shall be from now on, where it is not as the ledger has it; `retry`,
+    `confirmed_deletions` and `now` are as in `Policy`.
+    """
     model = resolve_model(settings.model)
-    policy = policy_of(settings, retry)
+    policy = policy_of(settings, retry, confirmed_deletions, now)
     with (
         Index.create(Path(index), space_of(model, settings)) as opened,
-        begin_run(opened, "reindex", str(root)) as run,
+        begin_run(opened, "reindex", address_of(source)) as run,
     ):
-        registered = discover(run, policy)
+        registered = discover(run, policy, collection, settings.limits)
         if registered.pending:
-            _index_documents(run, registered.pending, settings, policy, model)
+            _index_documents(run, registered, settings, policy, model)
         counts = finish_run(run)
     return Completed(message=", ".join(f"{n} {name}" for name, n in asdict(counts).items()), data=counts)
 
 
 def _index_documents(
-    run: Run, pending: tuple[str, ...], settings: Settings, policy: Policy, model: Model
+    run: Run, registered: Registered, settings: Settings, policy: Policy, model: Model
 ) -> None:
     family = hashlib.sha256(str(run.index.path.resolve()).encode()).hexdigest()[:16]
     end_leftovers(family)
@@ -75,4 +87,6 @@ def _index_documents(
             pool(1, EMBEDDER_MEMORY_BYTES, family, first=("embed", EmbedOrder(model, ())))
         )
         line = Line(run, policy, settings, model, extraction, embedding, Publisher(run, policy))
-        hand_out(document_task(line), pending, IN_FLIGHT, line.errors)
+        suspects, others = registered.pending[: registered.alone], registered.pending[registered.alone :]
+        hand_out(document_task(line), suspects, 1, line.errors)
+        hand_out(document_task(line), others, IN_FLIGHT, line.errors)

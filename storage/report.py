@@ -8,8 +8,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from schemas.errors import UsageError
-from schemas.records import Space
+from schemas.records import Collection, Space
 from storage import ledger, transactions
+from storage.collections import read_within
 from storage.index import Index
 from storage.runs import DIED, has_died
 from storage.snapshot import LiveDocument, Snapshot
@@ -21,14 +22,18 @@ STATES = ("indexed", "failed", "stale", "pending", "running")
 class DocumentReport:
     """One document: its state, and what is live of it (`live` is None when it can't be found)."""
 
+    document_id: str
     path: str
     source: str
+    collection: str
     state: str
     stage: str | None
     kind: str | None
     reason: str | None
     page: int | None
     attempts: int
+    transient: bool
+    not_before: float | None  # of the next attempt by a scheduled run, seconds since the epoch
     stale_reason: str
     live: LiveDocument | None
 
@@ -42,6 +47,7 @@ class IndexReport:
     chunks: int
     over_window: int
     sources: tuple[str, ...]
+    collections: tuple[Collection, ...]
     last_run: Mapping[str, object] | None
 
 
@@ -58,22 +64,53 @@ def document_reports(
     return tuple(report for report in reports if state in (None, report.state))
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt on a document, as it ended."""
+
+    attempt: int  # since the file or the settings changed
+    run_id: str
+    ended_at: float  # seconds since the epoch
+    outcome: str  # indexed, failed, lost
+    stage: str | None
+    kind: str | None
+    reason: str | None
+    page: int | None
+
+
+def attempt_history(index: Index) -> Mapping[str, tuple[Attempt, ...]]:
+    """Every attempt that was made, oldest first, by document id."""
+    attempts = ledger.attempts
+    columns = [attempts.c[name] for name in Attempt.__slots__]
+    query = sa.select(attempts.c.document_id, *columns).order_by(attempts.c.attempt_id)
+    history: dict[str, list[Attempt]] = {}
+    with transactions.reading(index.engine) as connection:
+        for document_id, *values in connection.execute(query):
+            history.setdefault(document_id, []).append(Attempt(*values))
+    return {document_id: tuple(made) for document_id, made in history.items()}
+
+
 def _reports(
     connection: sa.Connection, snapshot: Snapshot, current_recipe: str | None
 ) -> tuple[DocumentReport, ...]:
     live = {document.document_id: document for document in snapshot.documents()}
+    names = {one.source: one.name for one in read_within(connection)}
     documents = ledger.documents
     query = sa.select(documents).where(documents.c.state != "deleted")
     return tuple(
         DocumentReport(
+            document_id=row.document_id,
             path=row.path,
             source=row.source,
+            collection=names[row.source],
             state=row.state,
             stage=row.stage,
             kind=row.kind,
             reason=row.reason,
             page=row.page,
             attempts=row.attempts,
+            transient=row.transient,
+            not_before=row.not_before,
             stale_reason=_stale_reason(live.get(row.document_id), current_recipe),
             live=live.get(row.document_id),
         )
@@ -97,6 +134,7 @@ def index_report(index: Index, current_recipe: str | None) -> IndexReport:
         reports = _reports(connection, snapshot, current_recipe)
         newest = sa.select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(1)
         last = connection.execute(newest).mappings().first()
+        collections = read_within(connection)
     return IndexReport(
         version=snapshot.version,
         space=snapshot.space,
@@ -105,6 +143,7 @@ def index_report(index: Index, current_recipe: str | None) -> IndexReport:
         chunks=sum(document.chunks for document in snapshot.documents()),
         over_window=sum(document.over_window for document in snapshot.documents()),
         sources=tuple(sorted({report.source for report in reports})),
+        collections=collections,
         last_run=_as_it_is(dict(last)) if last else None,
     )
 

@@ -22,6 +22,7 @@ from typing import IO, Any
 import psutil
 
 from schemas.errors import ChildFailed, Failure
+from schemas.retrying import outlook_of
 
 WORKER_VARIABLE = "PINCITE_WORKER"
 _SECRETS = {"PINCITE_ANSWER_KEY"}  # what parses hostile files has no use for it
@@ -238,7 +239,7 @@ class _Watch:
         self.deadline = deadline
 
     def failure(self, kind: str, reason: str) -> Failure:
-        return Failure(self.stage, kind, reason, self.page, transient=True)
+        return Failure(self.stage, kind, reason, self.page, outlook_of(kind).transient)
 
 
 def _kill_group(pid: int) -> None:

@@ -1,5 +1,7 @@
 """`pincite status` and `pincite documents`."""
 
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,7 +12,7 @@ from pincite.settings import load_settings
 from schemas.records import Space
 from schemas.settings import recipe
 from storage.index import Index
-from storage.report import DocumentReport, document_reports, index_report
+from storage.report import Attempt, DocumentReport, attempt_history, document_reports, index_report
 
 
 def status(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:
@@ -29,6 +31,7 @@ def status(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None
                 "version": report.version,
                 "stale": dict(report.stale),
                 "sources": report.sources,
+                "collections": [asdict(one) for one in report.collections],
                 "last_run": report.last_run,
             }
         )
@@ -36,26 +39,37 @@ def status(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None
     say(", ".join(f"{count} {state}" for state, count in counts.items()))
     say(f"{report.chunks} chunks ({report.over_window} over the window), version {report.version}")
     say(f"space   {report.space}")
-    for source in report.sources:
-        say(f"source  {one_line(source)}")
+    for one in report.collections:
+        patterns = [*one.include, *(f"!{pattern}" for pattern in one.exclude)]
+        chosen = f" ({', '.join(map(one_line, patterns))})" if patterns else ""
+        say(f"source  {one_line(one.name)}: {one_line(one.source)}{chosen}")
     for reason, count in sorted(report.stale.items()):
         say(f"stale   {count}: {one_line(reason)}")
     if report.last_run:
-        say(f"last run {report.last_run['run_id']}: {report.last_run['state']}")
+        message = report.last_run["message"]
+        why = f", {one_line(str(message))}" if message else ""
+        say(f"last run {report.last_run['run_id']}: {report.last_run['state']}{why}")
 
 
 def documents(
     index: IndexOption = DEFAULT_INDEX,
     state: Annotated[str | None, typer.Option(help="indexed, failed, stale, pending or running.")] = None,
+    collection: Annotated[str | None, typer.Option(help="Only documents of this collection.")] = None,
+    attempts: Annotated[bool, typer.Option("--attempts", help="Also every attempt that was made.")] = False,
     json: JsonOption = False,
 ) -> None:
     """A row per document: state, reason, attempts, pages, chunks, OCR confidence, warnings."""
     with Index.open(index) as opened:
+        history = attempt_history(opened) if attempts else {}
         reports = document_reports(opened, recipe(load_settings()), state)
         with opened.snapshot() as snapshot:
             space = snapshot.space
+    reports = tuple(report for report in reports if collection in (None, report.collection))
     if json:
-        print_json([_as_json(report, space) for report in reports])
+        rows = [_as_json(report, space) for report in reports]
+        if attempts:
+            rows = [row | {"history": _history(history, row["id"])} for row in rows]
+        print_json(rows)
         return
     columns = [
         "document",
@@ -70,6 +84,11 @@ def documents(
         "why",
     ]
     print_table(columns, [_as_row(report) for report in reports])
+    for report in reports:
+        for one in history.get(report.document_id, ()):
+            at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one.ended_at))
+            why = f", {one.kind}: {one_line(one.reason or '')}" if one.kind else ""
+            say(f"{one_line(report.path)}  attempt {one.attempt}, {at}: {one.outcome}{why}")
 
 
 def _as_json(report: DocumentReport, space: Space) -> dict[str, object]:
@@ -77,6 +96,8 @@ def _as_json(report: DocumentReport, space: Space) -> dict[str, object]:
     stamps = {name: live.get(name) for name in ("media_type", "extractor", "extractor_version", "recipe")}
     return {
         "document": report.path,
+        "id": report.document_id,
+        "collection": report.collection,
         "source": report.source,
         "state": report.state,
         "stage": report.stage,
@@ -84,6 +105,8 @@ def _as_json(report: DocumentReport, space: Space) -> dict[str, object]:
         "reason": report.reason,
         "page": report.page,
         "attempts": report.attempts,
+        "transient": report.transient,
+        "not_before": report.not_before,
         "stale": report.stale_reason or None,
         "title": live.get("title"),
         "chunks": live.get("chunks", 0),
@@ -95,6 +118,10 @@ def _as_json(report: DocumentReport, space: Space) -> dict[str, object]:
         "stamps": stamps | asdict(space) if report.live else None,
         "warnings": live.get("warnings", ()),
     }
+
+
+def _history(history: Mapping[str, Sequence[Attempt]], document_id: object) -> list[dict[str, object]]:
+    return [asdict(one) for one in history.get(str(document_id), ())]
 
 
 def _as_row(report: DocumentReport) -> list[object]:

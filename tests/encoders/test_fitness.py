@@ -1,6 +1,5 @@
 """Whether an embedding model can read a text, by its tokenizer."""
 
-
 import pytest
 
 from encoders.fitness import measure_fitness

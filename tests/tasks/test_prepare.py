@@ -1,6 +1,5 @@
 """Extract, chunk and lexical of one document: what it gives, and what it refuses."""
 
-
 import hashlib
 from pathlib import Path
 

@@ -4,6 +4,7 @@ PinciteError
 ├── UsageError            wrong input by the caller; exit code 2
 │   ├── SourceError       a source that can't be listed
 │   │   └── UnconfirmedLoss so many documents gone that the source itself may be
+│   ├── NotFound          a document or passage that the index does not have
 │   ├── SpaceMismatch     an index of another embedding space; names both
 │   └── ModelUnavailable  weights that are not on this machine
 ├── IndexBroken           what is stored contradicts itself; exit code 2
@@ -50,6 +51,10 @@ class UnconfirmedLoss(SourceError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class NotFound(UsageError):
+    """The index has no such document, or the document no such passage."""
 
 
 class SpaceMismatch(UsageError):

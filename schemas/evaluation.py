@@ -8,7 +8,7 @@ from schemas.records import Space
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question of a set. Without ground truth (needle, pages and chunk ids all empty) it must be refused."""
+    """One question of a set. Without ground truth (no needle, pages, chunk ids or documents) it must be refused."""
 
     id: str  # stable within its set
     question: str
@@ -17,10 +17,11 @@ class Question:
     kind: str = ""  # of a question: its phrasing; of one to be refused: off-topic, near-miss, ...
     pages: tuple[int, ...] = ()  # 1-based pages of `document` that answer it, where a set judges by page
     chunk_ids: tuple[str, ...] = ()  # chunks that answer it, where a set judges by chunk
+    documents: tuple[str, ...] = ()  # paths of which any passage answers it, where a set judges by document
 
     @property
     def answerable(self) -> bool:
-        return bool(self.needle or self.pages or self.chunk_ids)
+        return bool(self.needle or self.pages or self.chunk_ids or self.documents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class Outcome:
 
     id: str
     rank: int | None  # 1-based, of the first correct passage; None when none is among the first 20
-    destroyed: bool  # no chunk holds its needle whole
+    destroyed: bool  # no chunk holds its needle whole, by what the evaluation judges
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ class Scores:
     strategy: Strategy
     recall: dict[int, Share]  # by k: questions with a correct passage among the first k
     mrr: Mean  # of the first correct passage, 0 beyond the first 20
-    destroyed: Share  # needles that no chunk holds whole, of distinct needles
+    destroyed: Share  # needles that no chunk's content holds whole, of distinct needles
+    destroyed_in_text: Share  # the same, judged by what is embedded: header and overlap count
     unjudged: tuple[
         str, ...
     ]  # ids of questions that this strategy can't be judged by (chunks of another chunker)
@@ -138,6 +140,9 @@ class Finding:
     pays: Literal["yes", "no", "not resolved"]
     words: str
 
+
+Judge = Literal["content", "text"]
+"""Where a needle must stand whole: in what a chunk quotes, or in what was embedded (the founding measurement)."""
 
 LossStage = Literal[
     "not extracted",
@@ -218,6 +223,7 @@ class Evaluation:
 
     set_name: str
     set_sha256: str
+    judge: Judge
     version: int  # of the index
     space: Space
     documents: int
@@ -247,3 +253,39 @@ class Verdict:
     bluffed: tuple[str, ...]  # ids that only the candidate answers and must not
     reasons: tuple[str, ...]  # for a person, each names its questions; () when ok
     notes: tuple[str, ...]  # what could not be compared
+
+
+Role = Literal["answerable", "unanswerable", "left out"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One stored row: what became of one question under one strategy. What is not measured is None."""
+
+    strategy: str
+    question_id: str
+    question_kind: str
+    question_sha256: str  # of the question and its ground truth: tells whether two sets ask the same
+    ground: str  # what it is judged by, and a digest of that: phrasings of one needle share it; "" for none
+    role: Role
+    rank: int | None = None  # of an answerable one
+    destroyed: bool | None = None
+    answered: bool | None = None  # of an unanswerable one, at the threshold; only of the main strategy
+    fault: str | None = None  # code of one that was left out
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An evaluation as it is kept: who was measured on what, and a row a question and strategy."""
+
+    name: str  # of its file, without the suffix: version and digest
+    set_name: str
+    set_sha256: str
+    judge: str
+    version: int
+    space: Space
+    documents: int
+    threshold: float
+    k: int
+    main: str
+    rows: tuple[Judged, ...]

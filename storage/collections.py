@@ -1,6 +1,6 @@
 """Collections: the sources of an index under their names, with the patterns of what is indexed of each."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 import sqlalchemy as sa
@@ -27,6 +27,15 @@ def read_within(connection: sa.Connection) -> tuple[Collection, ...]:
     for source in sorted(set(connection.scalars(sources)) - {one.source for one in known}):
         known.append(Collection(free_name(source, known), source))
     return tuple(sorted(known, key=lambda one: one.name))
+
+
+def collection_names(connection: sa.Connection, sources: Iterable[str]) -> Mapping[str, str]:
+    """The names of some sources, without a look at all documents where each has one."""
+    rows = connection.execute(sa.select(ledger.collections.c.source, ledger.collections.c.name))
+    names = {source: name for source, name in rows}
+    if any(source not in names for source in sources):
+        names = {one.source: one.name for one in read_within(connection)}
+    return names
 
 
 def known_collection(index: Index, source: str) -> Collection:

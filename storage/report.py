@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from schemas.errors import UsageError
 from schemas.records import Collection, Space
 from storage import ledger, transactions
-from storage.collections import read_within
+from storage.collections import collection_names, read_within
 from storage.index import Index
 from storage.runs import DIED, has_died
 from storage.snapshot import LiveDocument, Snapshot
@@ -94,27 +94,32 @@ def _reports(
     connection: sa.Connection, snapshot: Snapshot, current_recipe: str | None
 ) -> tuple[DocumentReport, ...]:
     live = {document.document_id: document for document in snapshot.documents()}
-    names = {one.source: one.name for one in read_within(connection)}
     documents = ledger.documents
     query = sa.select(documents).where(documents.c.state != "deleted")
-    return tuple(
-        DocumentReport(
-            document_id=row.document_id,
-            path=row.path,
-            source=row.source,
-            collection=names[row.source],
-            state=row.state,
-            stage=row.stage,
-            kind=row.kind,
-            reason=row.reason,
-            page=row.page,
-            attempts=row.attempts,
-            transient=row.transient,
-            not_before=row.not_before,
-            stale_reason=_stale_reason(live.get(row.document_id), current_recipe),
-            live=live.get(row.document_id),
-        )
-        for row in connection.execute(query.order_by(documents.c.path, documents.c.source))
+    rows = connection.execute(query.order_by(documents.c.path, documents.c.source)).all()
+    names = collection_names(connection, {row.source for row in rows})
+    return tuple(report_of(row, live.get(row.document_id), current_recipe, names[row.source]) for row in rows)
+
+
+def report_of(
+    row: sa.Row[Any], live: LiveDocument | None, current_recipe: str | None, collection: str
+) -> DocumentReport:
+    """The report of a row of `documents`, with what is live of it."""
+    return DocumentReport(
+        document_id=row.document_id,
+        path=row.path,
+        source=row.source,
+        collection=collection,
+        state=row.state,
+        stage=row.stage,
+        kind=row.kind,
+        reason=row.reason,
+        page=row.page,
+        attempts=row.attempts,
+        transient=row.transient,
+        not_before=row.not_before,
+        stale_reason=_stale_reason(live, current_recipe),
+        live=live,
     )
 
 

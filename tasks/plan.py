@@ -1,7 +1,11 @@
 """Plan: what the settings mean for a run."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 
 from encoders.models import Model
 from encoders.terms import TOKENIZER
@@ -11,6 +15,12 @@ from schemas.settings import PIPELINE_VERSION, Settings, limits_digest, recipe
 from storage.collections import agree
 from tasks.chunking.chunk import require_strategy
 from tasks.sources import address_of
+
+_EXTRACTION = Path(__file__).parent / "extraction"
+_PARSERS = (
+    *("chardet", "lxml", "markdown-it-py", "openpyxl", "pdfplumber", "pikepdf", "pillow", "pypdfium2"),
+    *("pytesseract", "python-docx", "python-pptx"),
+)
 
 
 def space_of(model: Model, settings: Settings) -> Space:
@@ -34,9 +44,19 @@ def policy_of(
     now: float | None = None,
 ) -> Policy:
     """Which documents a run takes up; `retry`, `confirmed_deletions` and `now` as in `Policy`."""
-    return Policy(
-        recipe(settings), limits_digest(settings), settings.attempts, retry, confirmed_deletions, now
-    )
+    limits = hashlib.sha256(f"{limits_digest(settings)}{extractors_digest()}".encode()).hexdigest()[:16]
+    return Policy(recipe(settings), limits, settings.attempts, retry, confirmed_deletions, now)
+
+
+@cache
+def extractors_digest() -> str:
+    """Digest of the extractors' code and of the parsers' versions: others make a failed document worth an attempt."""
+    digest = hashlib.sha256()
+    for path in sorted(_EXTRACTION.rglob("*.py")):
+        digest.update(path.read_bytes())
+    for parser in _PARSERS:
+        digest.update(f"{parser} {version(parser)}".encode())
+    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

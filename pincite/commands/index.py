@@ -64,8 +64,9 @@ def _given(patterns: list[str] | None) -> tuple[str, ...] | None:
 def _drop(
     known: Sequence[Collection], index: Path, choice: Choice, confirmed: int | None, as_json: bool
 ) -> None:
+    collection = _dropped(known, choice)
     with Index.open(index) as opened:
-        deleted = drop_collection(opened, _dropped(known, choice), confirmed)
+        deleted = drop_collection(opened, collection, confirmed)
     if as_json:
         print_json({"deleted": deleted})
     else:
@@ -101,8 +102,8 @@ def retry(
     with Index.open(index) as opened:
         failed = document_reports(opened, None, state="failed")
         known = read_collections(opened)
-    failed = tuple(one for one in failed if collection in (None, one.collection) and _matches(one, reason))
-    chosen = _named(failed, documents) if documents else failed
+    failed = tuple(one for one in failed if collection in (None, one.collection) and matches(one, reason))
+    chosen = of_names(failed, documents) if documents else failed
     if not chosen and not json:
         say("Nothing to retry: no such document is failed.")
     sources = {one.source for one in chosen}
@@ -111,13 +112,14 @@ def retry(
     finish(done, index, json)
 
 
-def _matches(document: DocumentReport, reason: str | None) -> bool:
+def matches(document: DocumentReport, reason: str | None) -> bool:
+    """Whether a failure is of this kind or stage, or has these words in its reason, in any case."""
     if reason is None or reason in (document.kind, document.stage):
         return True
     return reason.casefold() in (document.reason or "").casefold()
 
 
-def _named(failed: Sequence[DocumentReport], names: Sequence[str]) -> tuple[DocumentReport, ...]:
+def of_names(failed: Sequence[DocumentReport], names: Sequence[str]) -> tuple[DocumentReport, ...]:
     """The failed documents of these paths or ids. Raises `UsageError` for one that is none, or more than one."""
     chosen = []
     for name in dict.fromkeys(names):

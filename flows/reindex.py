@@ -17,6 +17,7 @@ from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from encoders.models import Model, resolve_model
+from flows.artifacts import show_documents
 from flows.window import hand_out
 from schemas.records import Collection, Policy, Registered
 from schemas.settings import Settings
@@ -66,6 +67,8 @@ def reindex(
         if registered.pending:
             _index_documents(run, registered, settings, policy, model)
         counts = finish_run(run)
+        if registered.pending:
+            show_documents(run, counts)
     return Completed(message=", ".join(f"{n} {name}" for name, n in asdict(counts).items()), data=counts)
 
 

@@ -93,6 +93,8 @@ def _out_of_range(settings: Settings) -> Iterator[str]:
         if not value > 0:  # also true for NaN
             yield f"{name} is {value}: it must be above 0"
     yield from _wrong_schedule(settings.schedule)
+    if settings.notify.url and not settings.notify.url.startswith(("http://", "https://")):
+        yield "notify.url is no address of a web server: http://… or https://…"
     if not settings.notify.timeout_s > 0:
         yield f"notify.timeout_s is {settings.notify.timeout_s}: it must be above 0"
     if not 0 <= settings.ocr.low_confidence <= 100:

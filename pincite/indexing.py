@@ -12,9 +12,10 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from encoders.models import resolve_model
+from flows.notify import failure_report, tell
 from pincite.console import ExitCode, complain, errors, one_line, print_json, say
 from schemas.errors import PinciteError, SourceError
-from schemas.records import Collection, Counts
+from schemas.records import Collection, Counts, Outcome
 from schemas.settings import Settings
 from storage.collections import read_collections
 from storage.index import LEDGER_FILE, Index
@@ -26,17 +27,6 @@ from tasks.sources import open_source
 _COUNTS = ("discovered", "indexed", "unchanged", "failed", "deleted")
 _SHOWN_FAILURES = 20
 _MOST_NAMED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """One run over one collection."""
-
-    collection: Collection
-    counts: Counts
-    seconds: float
-    idle: bool  # no document was read
-    error: str = ""  # why the source was left as it was
 
 
 def known_collections(index: Path) -> tuple[Collection, ...]:
@@ -53,7 +43,7 @@ def run_all(
     settings: Settings,
     retry: tuple[str, ...] | None = None,
     confirmed_deletions: int | None = None,
-) -> list[Done]:
+) -> list[Outcome]:
     """Each collection brought up to date in a run of its own, one Prefect server for all.
 
     A source that can't be listed, or that looks emptied, is told and does not keep the others from being indexed.
@@ -62,7 +52,8 @@ def run_all(
     if not (index / LEDGER_FILE).is_file():
         for collection in collections:  # before a folder is made for an index of nothing
             open_source(collection, index, settings.limits)
-    done = []
+    done: list[Outcome] = []
+    since = time.time()
     with Index.create(index, space_of(model, settings)) as opened, ExitStack() as server:
         flow = _Flow(server, index, settings, retry, confirmed_deletions)
         for collection in collections:
@@ -74,10 +65,13 @@ def run_all(
                     counts = settled or flow.run(collection)
             except SourceError as error:
                 seconds = time.monotonic() - began
-                done.append(Done(collection, Counts(), seconds, idle=True, error=str(error)))
+                done.append(Outcome(collection, Counts(), seconds, idle=True, error=str(error)))
             else:
                 seconds = time.monotonic() - began
-                done.append(Done(collection, counts, seconds, idle=settled is not None))
+                done.append(Outcome(collection, counts, seconds, idle=settled is not None))
+        report = failure_report(opened, done, since)
+    if report and (warning := tell(settings.notify, report)):
+        complain(f"warning: {warning}")
     return done
 
 
@@ -143,7 +137,7 @@ def _progress(opened: Index, source: str) -> Iterator[None]:
             follower.join()
 
 
-def finish(done: Sequence[Done], index: Path, as_json: bool) -> None:
+def finish(done: Sequence[Outcome], index: Path, as_json: bool) -> None:
     """Prints the sums over all runs and ends the command with its exit code."""
     counts = {name: sum(getattr(one.counts, name) for one in done) for name in _COUNTS}
     with Index.open(index) as opened:
@@ -167,12 +161,12 @@ def finish(done: Sequence[Done], index: Path, as_json: bool) -> None:
     raise typer.Exit(ExitCode.FELL_SHORT if counts["failed"] else ExitCode.WELL)
 
 
-def _as_json(one: Done) -> dict[str, object]:
+def _as_json(one: Outcome) -> dict[str, object]:
     named = {"collection": one.collection.name, "source": one.collection.source}
     return {**named, **asdict(one.counts), "seconds": round(one.seconds, 3), "error": one.error or None}
 
 
-def _say_troubles(done: Sequence[Done], index: Path) -> None:
+def _say_troubles(done: Sequence[Outcome], index: Path) -> None:
     with Index.open(index) as opened:
         failed = document_reports(opened, None, state="failed")
         unread = _unread(opened)

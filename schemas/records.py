@@ -210,6 +210,17 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run over one collection."""
+
+    collection: Collection
+    counts: Counts
+    seconds: float
+    idle: bool  # no document was read
+    error: str = ""  # why the source was left as it was
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One passage that a search returned."""
 

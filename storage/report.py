@@ -12,7 +12,7 @@ from schemas.records import Collection, Space
 from storage import ledger, transactions
 from storage.collections import collection_names, read_within
 from storage.index import Index
-from storage.runs import DIED, has_died
+from storage.runs import DIED, Run, has_died
 from storage.snapshot import LiveDocument, Snapshot
 
 STATES = ("indexed", "failed", "stale", "pending", "running")
@@ -88,6 +88,36 @@ def attempt_history(index: Index) -> Mapping[str, tuple[Attempt, ...]]:
         for document_id, *values in connection.execute(query):
             history.setdefault(document_id, []).append(Attempt(*values))
     return {document_id: tuple(made) for document_id, made in history.items()}
+
+
+def failures_since(index: Index, when: float) -> list[Mapping[str, object]]:
+    """Documents of which an attempt failed since then (seconds since the epoch), sorted by path."""
+    documents, attempts = ledger.documents, ledger.attempts
+    tried = sa.select(attempts.c.document_id).where(attempts.c.ended_at >= when)
+    failed = sa.and_(documents.c.state == "failed", documents.c.document_id.in_(tried))
+    return _document_rows(index, failed, None)
+
+
+def documents_of_run(run: Run, limit: int) -> list[Mapping[str, object]]:
+    """The documents that a run indexed or that are failed at its end, failed ones first, then by path."""
+    documents = ledger.documents
+    touched = sa.and_(documents.c.last_run == run.run_id, documents.c.last_outcome.in_(("indexed", "failed")))
+    return _document_rows(run.index, touched, limit)
+
+
+def _document_rows(
+    index: Index, which: sa.ColumnElement[bool], limit: int | None
+) -> list[Mapping[str, object]]:
+    documents = ledger.documents
+    columns = ("source", "state", "stage", "kind", "reason", "page", "attempts")
+    query = (
+        sa.select(documents.c.path.label("document"), *(documents.c[name] for name in columns))
+        .where(which)
+        .order_by(documents.c.state, documents.c.path, documents.c.source)
+        .limit(limit)
+    )
+    with transactions.reading(index.engine) as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]
 
 
 def _reports(

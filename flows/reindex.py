@@ -2,7 +2,7 @@
 
 pincite index ./docs
 
-discover → document (lease → prepare → embed → publish) × n → counts
+discover → document (lease → prepare → embed → publish) × n → counts → search cache
 """
 
 import hashlib
@@ -21,6 +21,7 @@ from flows.artifacts import show_documents
 from flows.window import hand_out
 from schemas.records import Collection, Policy, Registered
 from schemas.settings import Settings
+from storage.cache import refresh_cache
 from storage.index import Index
 from storage.runs import Run, begin_run, finish_run
 from tasks.discover import discover
@@ -69,6 +70,7 @@ def reindex(
         counts = finish_run(run)
         if registered.pending:
             show_documents(run, counts)
+        refresh_cache(opened)
     return Completed(message=", ".join(f"{n} {name}" for name, n in asdict(counts).items()), data=counts)
 
 

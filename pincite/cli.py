@@ -5,6 +5,7 @@ Exit codes: 0 all well, 1 some documents failed or a check fell short, 2 wrong u
 """
 
 import sys
+from collections.abc import Mapping
 
 from typer.core import TyperGroup
 
@@ -34,6 +35,14 @@ COMMANDS = {
         "pincite.commands.ask:ask",
         "Answer from at most four passages, or say no; with citations that were checked.",
     ),
+    "evaluate": (
+        "pincite.commands.evaluate:evaluate",
+        "Score the index by questions whose answers are known: intervals, paired tests, losses, refusals.",
+    ),
+    "calibrate": (
+        "pincite.commands.calibrate:calibrate_index",
+        "Choose the threshold under which passages answer, on one half of the questions; report on the other.",
+    ),
     "cite": (
         "pincite.commands.cite:cite",
         "Open a passage: its document's text around it, with the passage marked.",
@@ -47,6 +56,14 @@ COMMANDS = {
         "pincite.commands.inspect:inspect",
         "Show one document as the pipeline sees it, as an HTML page; nothing is indexed.",
     ),
+    "serve": (
+        "pincite.commands.serve:serve",
+        "Serve the index over HTTP until it is interrupted: search, ask, documents, passages.",
+    ),
+    "mcp": (
+        "pincite.commands.mcp:mcp",
+        "Serve the index to an assistant over standard input and output (Model Context Protocol).",
+    ),
     "sql": (
         "pincite.commands.sql:sql",
         "Ask the newest version in SQL (DuckDB, read only). Prints CSV, or JSON with --json.",
@@ -54,11 +71,40 @@ COMMANDS = {
 }
 """Name to (where it is, the first line of its docstring): a command is imported when it runs."""
 
+GROUPS = {
+    "questions": (
+        "Sets of questions with their ground truth.",
+        {
+            "check": (
+                "pincite.commands.questions:check",
+                "Check that each needle stands in the index exactly once and is no heading.",
+            ),
+            "import": (
+                "pincite.commands.questions:import_set",
+                "Turn a published set into documents to index and questions to ask.",
+            ),
+        },
+    ),
+}
+"""Name to (summary, its commands, each as in `COMMANDS`)."""
+
+
+def _lazy(commands: Mapping[str, tuple[str, str]]) -> list[LazyCommand]:
+    return [LazyCommand(name, target, summary) for name, (target, summary) in commands.items()]
+
+
+def _groups() -> list[TyperGroup]:
+    return [
+        TyperGroup(name=name, help=summary, no_args_is_help=True, commands=_lazy(commands))
+        for name, (summary, commands) in GROUPS.items()
+    ]
+
+
 app = TyperGroup(
     name="pincite",
     help="Index documents, search them, and get passages whose place can be checked.",
     no_args_is_help=True,
-    commands={name: LazyCommand(name, target, summary) for name, (target, summary) in COMMANDS.items()},
+    commands=[*_lazy(COMMANDS), *_groups()],
 )
 
 

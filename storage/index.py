@@ -80,6 +80,11 @@ class Index:
             snapshot = self._snapshot(connection, version)
         yield snapshot
 
+    def newest_version(self) -> int:
+        """The newest version; 0 for an index to which nothing was ever published."""
+        with transactions.reading(self.engine) as connection:
+            return ledger.current_version(connection)
+
     def newer_snapshot(self, known: int | None) -> Snapshot | None:
         """The newest version, read only if it is another than the `known` one; else None.
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from encoders.fitness import UNFIT, measure_fitness
+from encoders.languages import language_of
 from encoders.models import Model
 from encoders.wordpieces import WordPieces
 from schemas.errors import SourceChanged, Unreadable
@@ -48,8 +49,17 @@ def prepare(order: Order, at: At) -> Prepared:
         replace(extraction, warnings=(*extraction.warnings, *unfit)),
         chunks,
         term_frequencies(chunks),
+        language=language_of(_prose(extraction)),
         encoder_fit=not unfit,
     )
+
+
+def _prose(extraction: Extraction) -> list[str]:
+    """What of the text is not code, whose words say nothing of the language."""
+    blocks = [block for block in extraction.blocks if block.kind != "code"]
+    if not extraction.blocks:
+        return [extraction.text]
+    return [extraction.text[block.start : block.end] for block in blocks]
 
 
 def _embedding_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tuple[DocumentWarning, ...]:
@@ -70,6 +80,7 @@ def _embedding_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tupl
 def warm_up(model: Model, _at: At) -> None:
     """Loads what every document needs, so that no document pays for it."""
     _wordpieces(model).count("")
+    language_of(["The model of languages is loaded with the first text."])
 
 
 def document_title(extraction: Extraction, path: str) -> str:

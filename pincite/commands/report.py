@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from dashboard.rows import document_row, state_counts, status_row
 from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, one_line, print_json, print_table, say
 from pincite.settings import load_settings
-from schemas.records import Space
 from schemas.settings import recipe
 from storage.index import Index
 from storage.report import Attempt, DocumentReport, attempt_history, document_reports, index_report
@@ -19,24 +19,10 @@ def status(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None
     """Counts, the live space, what is stale, the last run."""
     with Index.open(index) as opened:
         report = index_report(opened, recipe(load_settings()))
-    counts = {state: report.states.get(state, 0) for state in ("indexed", "failed", "pending", "running")}
-    counts["stale"] = sum(report.stale.values())
     if json:
-        print_json(
-            {
-                "documents": counts,
-                "chunks": report.chunks,
-                "over_window": report.over_window,
-                "space": asdict(report.space),
-                "version": report.version,
-                "stale": dict(report.stale),
-                "sources": report.sources,
-                "collections": [asdict(one) for one in report.collections],
-                "last_run": report.last_run,
-            }
-        )
+        print_json(status_row(report))
         return
-    say(", ".join(f"{count} {state}" for state, count in counts.items()))
+    say(", ".join(f"{count} {state}" for state, count in state_counts(report).items()))
     say(f"{report.chunks} chunks ({report.over_window} over the window), version {report.version}")
     say(f"space   {report.space}")
     for one in report.collections:
@@ -66,9 +52,9 @@ def documents(
             space = snapshot.space
     reports = tuple(report for report in reports if collection in (None, report.collection))
     if json:
-        rows = [_as_json(report, space) for report in reports]
+        rows = [document_row(report, space) for report in reports]
         if attempts:
-            rows = [row | {"history": _history(history, row["id"])} for row in rows]
+            rows = [row | {"history": _history(history, row["document_id"])} for row in rows]
         print_json(rows)
         return
     columns = [
@@ -89,35 +75,6 @@ def documents(
             at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one.ended_at))
             why = f", {one.kind}: {one_line(one.reason or '')}" if one.kind else ""
             say(f"{one_line(report.path)}  attempt {one.attempt}, {at}: {one.outcome}{why}")
-
-
-def _as_json(report: DocumentReport, space: Space) -> dict[str, object]:
-    live = asdict(report.live) if report.live else {}
-    stamps = {name: live.get(name) for name in ("media_type", "extractor", "extractor_version", "recipe")}
-    return {
-        "document": report.path,
-        "id": report.document_id,
-        "collection": report.collection,
-        "source": report.source,
-        "state": report.state,
-        "stage": report.stage,
-        "kind": report.kind,
-        "reason": report.reason,
-        "page": report.page,
-        "attempts": report.attempts,
-        "transient": report.transient,
-        "not_before": report.not_before,
-        "stale": report.stale_reason or None,
-        "title": live.get("title"),
-        "chunks": live.get("chunks", 0),
-        "pages": live.get("pages", 0),
-        "characters": live.get("characters", 0),
-        "tables": live.get("tables", 0),
-        "ocr_pages": live.get("ocr_pages", 0),
-        "ocr_confidence": live.get("ocr_confidence"),
-        "stamps": stamps | asdict(space) if report.live else None,
-        "warnings": live.get("warnings", ()),
-    }
 
 
 def _history(history: Mapping[str, Sequence[Attempt]], document_id: object) -> list[dict[str, object]]:

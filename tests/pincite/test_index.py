@@ -149,7 +149,9 @@ def test_retry_takes_paths_ids_and_reasons_and_refuses_what_is_ambiguous(
     nothing = pincite_here("retry", "--reason", "encrypted", cwd=tmp_path)
     assert nothing.returncode == 0 and "Nothing to retry" in nothing.stdout
 
-    (chosen,) = [one["id"] for one in failed if (one["collection"], one["kind"]) == ("one", "unsupported")]
+    (chosen,) = [
+        one["document_id"] for one in failed if (one["collection"], one["kind"]) == ("one", "unsupported")
+    ]
     assert loads(pincite_here("retry", chosen, "--json", cwd=tmp_path).stdout)["indexed"] == 1
     by_reason = pincite_here("retry", "--reason", "unreadable", "--collection", "two", "--json", cwd=tmp_path)
     assert by_reason.returncode == 1

@@ -23,10 +23,11 @@ from schemas.records import Collection, Policy, Registered
 from schemas.settings import Settings
 from storage.cache import refresh_cache
 from storage.index import Index
-from storage.runs import Run, begin_run, finish_run
+from storage.runs import begin_run, finish_run
 from tasks.discover import discover
 from tasks.document import Line, document_task
 from tasks.embed import EmbedOrder
+from tasks.observe import Observer, observing
 from tasks.plan import policy_of, space_of
 from tasks.publish import Publisher
 from tasks.sources import address_of
@@ -63,11 +64,12 @@ def reindex(
     with (
         Index.create(Path(index), space_of(model, settings)) as opened,
         begin_run(opened, "reindex", address_of(source)) as run,
+        observing(run) as observer,
     ):
         registered = discover(run, policy, collection, settings.limits)
         if registered.pending:
-            _index_documents(run, registered, settings, policy, model)
-        counts = finish_run(run)
+            _index_documents(observer, registered, settings, policy, model)
+        observer.counts = counts = finish_run(run)
         if registered.pending:
             show_documents(run, counts)
         refresh_cache(opened)
@@ -75,8 +77,9 @@ def reindex(
 
 
 def _index_documents(
-    run: Run, registered: Registered, settings: Settings, policy: Policy, model: Model
+    observer: Observer, registered: Registered, settings: Settings, policy: Policy, model: Model
 ) -> None:
+    run = observer.run
     family = hashlib.sha256(str(run.index.path.resolve()).encode()).hexdigest()[:16]
     end_leftovers(family)
     with ExitStack() as children:
@@ -91,7 +94,9 @@ def _index_documents(
         embedding = children.enter_context(
             pool(1, EMBEDDER_MEMORY_BYTES, family, first=("embed", EmbedOrder(model, ())))
         )
-        line = Line(run, policy, settings, model, extraction, embedding, Publisher(run, policy))
+        line = Line(
+            run, policy, settings, model, extraction, embedding, Publisher(run, policy), observer=observer
+        )
         suspects, others = registered.pending[: registered.alone], registered.pending[registered.alone :]
         hand_out(document_task(line), suspects, 1, line.errors)
         hand_out(document_task(line), others, IN_FLIGHT, line.errors)

@@ -13,6 +13,7 @@ from storage.lock import exclusive
 from storage.register import is_idle, known_files, register
 from storage.runs import Run, begin_run, finish_run
 from tasks.folder import unreadable
+from tasks.observe import observing
 from tasks.sources import Source, open_source
 
 READERS = 8
@@ -130,12 +131,13 @@ def settle_if_idle(
         raise
     if files is None:
         return None
-    with begin_run(index, "reindex", collection.source) as run:
+    with begin_run(index, "reindex", collection.source) as run, observing(run) as observer:
         if not is_idle(index, run.source, files, policy):
             raise IndexBusy(f"another run worked on the index at {index.path} meanwhile: run again")
         keep_collection(run, collection)
         register(run, files, policy)
-        return finish_run(run)
+        observer.counts = finish_run(run)
+    return observer.counts
 
 
 def _look_if_idle(
@@ -154,7 +156,7 @@ def _look_if_idle(
 def _record_broken(index: Index, source: str, error: PinciteError) -> None:
     """A run that ends at once, so that whoever looks at the runs sees why this one did nothing."""
     try:
-        with begin_run(index, "reindex", source):
+        with begin_run(index, "reindex", source) as run, observing(run):
             raise error
     except SourceError:
         return

@@ -49,9 +49,9 @@ class Corpus:
             snapshot.follow(earlier.snapshot)
         self.version = snapshot.version
         self.space = snapshot.space
-        self.snapshot = snapshot
+        self.snapshot: Snapshot = snapshot
         cover = open_cover(snapshot, earlier.packs if earlier else ())
-        self.packs = cover.packs
+        self.packs: tuple[Pack, ...] = cover.packs
         self._bases = np.cumsum([0, *(len(pack) for pack in self.packs)])
         self._runs = [_live_runs(*one, snapshot.keys) for one in zip(self.packs, cover.serves, strict=True)]
         self.live: Mask = self._by_row(runs >= 0 for runs in self._runs)

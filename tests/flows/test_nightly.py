@@ -1,6 +1,8 @@
 """The nightly flow: real schedules, real processes that hold the index, sources that are gone."""
 
 import asyncio
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -164,3 +166,33 @@ def test_prefect_yaml_names_the_flow_and_a_schedule_that_prefect_takes() -> None
     (schedule,) = deployment["schedules"]
     assert schedule_of(Schedule(schedule["cron"], schedule["timezone"])) is not None
     assert set(deployment["parameters"]) <= set(flow.parameters.properties)
+
+
+@pytest.mark.slow
+def test_prefect_yaml_is_deployed_and_run_by_a_worker(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from prefect.client.orchestration import get_client
+
+    def prefect(*arguments: str) -> None:
+        subprocess.run(
+            [sys.executable, "-m", "prefect", *arguments],
+            cwd=here,
+            env={**os.environ, "PWD": str(here), "PYTHONPATH": str(ROOT)},
+            check=True,
+            timeout=200,
+            stdout=subprocess.DEVNULL,
+        )
+
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    shutil.copy(ROOT / "prefect.yaml", here)
+    with prefect_api(here / "home", scheduling=True):
+        prefect("work-pool", "create", "pincite", "--type", "process")
+        prefect("--no-prompt", "deploy", "--all")
+        prefect("deployment", "run", "nightly/nightly")
+        prefect("worker", "start", "--pool", "pincite", "--run-once")
+        with get_client(sync_client=True) as client:
+            states = [run.state for run in client.read_flow_runs() if run.state and run.state.is_final()]
+    assert [state.message for state in states] == [
+        "0 discovered, 0 indexed, 0 failed, 0 unchanged, 0 deleted"
+    ]
+    with Index.open(here / "pincite-index") as opened:
+        assert [one.name for one in index_report(opened, None).collections] == ["docs"]

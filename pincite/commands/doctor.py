@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 
 from encoders.models import resolve_model
+from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
-from pincite.settings import load_settings
 from retrieval.rerank import resolve_reranker
 from schemas.errors import ModelUnavailable, OcrUnavailable, PinciteError
 from schemas.health import Finding

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 import regex
 
 from encoders.wordpieces import WordPieces
-
-UNFIT = "embedding-fit"
-"""Code of the warning on a document that the embedding model of its index can't read."""
+from schemas.records import UNFIT as UNFIT
 
 MOST_PIECES = 0.45  # word-pieces a character
 MOST_UNKNOWN = 0.02  # of all word-pieces

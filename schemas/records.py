@@ -68,6 +68,10 @@ class DocumentWarning:
     page: int | None = None
 
 
+UNFIT = "embedding-fit"
+"""Code of the warning on a document that an embedding model can't read: of a space, not of the extraction."""
+
+
 @dataclass(frozen=True, slots=True)
 class Extraction:
     """All that was read from one document."""

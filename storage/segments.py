@@ -31,10 +31,11 @@ class Segment:
     sha256: str
 
 
-def write_segment(index: Path, kind: str, table: pa.Table) -> Segment:
+def write_segment(index: Path, kind: str, table: pa.Table, beside: int | None = None) -> Segment:
     """Writes `table` sorted and returns what was written, counted from the table itself.
 
-    The file is named by its content, so the same rows give the same file. No reader sees it before a
+    The file is named by its content, so the same rows give the same file, and by the id of a space `beside` the
+    live one: two spaces often have the same postings, and each has files of its own. No reader sees it before a
     transaction of the ledger names it.
     """
     table = table.cast(SEGMENT_SCHEMAS[kind]).sort_by(_SORT[kind])
@@ -52,7 +53,8 @@ def write_segment(index: Path, kind: str, table: pa.Table) -> Segment:
     )
     data = sink.getvalue()
     digest = hashlib.sha256(data).hexdigest()
-    file = f"{FOLDER}/{kind}/{digest[:32]}.parquet"
+    suffix = "" if beside is None else f"-{beside}"
+    file = f"{FOLDER}/{kind}/{digest[:32]}{suffix}.parquet"
     _write_durably(index / file, data)
     return Segment(kind, file, table.num_rows, data.size, digest)
 

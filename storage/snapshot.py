@@ -65,8 +65,13 @@ class Snapshot:
         self._revisions = {document.document_id: document.revision for document in documents}
 
     @classmethod
-    def read(cls, connection: sa.Connection, index: Path, version: int) -> "Snapshot":
+    def read(
+        cls, connection: sa.Connection, index: Path, version: int, of_space: int | None = None
+    ) -> "Snapshot":
+        """What a version holds of the space that is searched at it, or of another one."""
         space_id, space = ledger.live_space(connection, version)
+        if of_space is not None:
+            space_id, space = of_space, ledger.space_of(connection, of_space)
         return cls(
             index,
             version,

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import unicodedata
 from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
@@ -12,6 +11,8 @@ import typer
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
+
+from schemas import showing
 
 
 class ExitCode(IntEnum):
@@ -25,6 +26,8 @@ IndexOption = Annotated[Path, typer.Option("--index", envvar="PINCITE_INDEX", he
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value for programs.")]
 
 DEFAULT_INDEX = Path("pincite-index")
+
+one_line, shown = showing.one_line, showing.shown
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -55,25 +58,3 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
     for row in cells:
         padded = (cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
         say("  ".join(padded).rstrip())
-
-
-def one_line(text: str) -> str:
-    """Names and reasons with their control characters shown, so that none can forge a line."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in text
-    )
-
-
-_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-def shown(text: str) -> str:
-    """Text of several lines with its control characters as escapes: none moves the cursor or turns the line."""
-    return "".join(
-        character.encode("unicode_escape").decode()
-        if character in _BIDI
-        or (character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp"))
-        else character
-        for character in text
-    )

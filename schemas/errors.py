@@ -3,6 +3,7 @@
 PinciteError
 ├── UsageError            wrong input by the caller; exit code 2
 │   ├── SourceError       a source folder that can't be listed
+│   ├── NotFound          a document or passage that the index does not have
 │   ├── SpaceMismatch     an index of another embedding space; names both
 │   └── ModelUnavailable  weights that are not on this machine
 ├── IndexBroken           what is stored contradicts itself; exit code 2
@@ -36,6 +37,10 @@ class UsageError(PinciteError):
 
 class SourceError(UsageError):
     """A source can't be listed."""
+
+
+class NotFound(UsageError):
+    """The index has no such document, or the document no such passage."""
 
 
 class SpaceMismatch(UsageError):

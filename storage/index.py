@@ -80,13 +80,13 @@ class Index:
     def snapshot(self, version: int | None = None) -> Iterator[Snapshot]:
         """One version of the index, the newest if none is named; later commits do not disturb it."""
         with transactions.reading(self.engine) as connection:
-            snapshot = self.snapshot_within(connection, version)
+            snapshot = self._snapshot(connection, version)
         yield snapshot
 
     def newer_snapshot(self, known: int | None) -> Snapshot | None:
         """The newest version, read only if it is another than the `known` one; else None.
 
-        Reading one costs some 15 µs a live document, looking whether there is one nearly nothing.
+        Looking whether there is one costs nearly nothing.
         """
         with transactions.reading(self.engine) as connection:
             newest = ledger.current_version(connection)
@@ -106,8 +106,18 @@ class Index:
         with transactions.reading(self.engine) as connection:
             return frozenset(connection.scalars(query))
 
-    def snapshot_within(self, connection: sa.Connection, version: int | None = None) -> Snapshot:
-        """The snapshot that a read transaction sees, for who reads more of the ledger beside it."""
+    def snapshot_within(
+        self, connection: sa.Connection, version: int | None = None, among: Sequence[str] | None = None
+    ) -> Snapshot:
+        """The snapshot that a read transaction sees, for who reads more of the ledger beside it.
+
+        With `among` it holds these documents alone, and costs nothing for the others.
+        """
+        snapshot = self._snapshot(connection, version)
+        snapshot.load_documents(connection, among)
+        return snapshot
+
+    def _snapshot(self, connection: sa.Connection, version: int | None) -> Snapshot:
         newest = ledger.current_version(connection)
         if version is not None and not 0 <= version <= newest:
             raise UsageError(f"there is no version {version}: the index has the versions 0 to {newest}")

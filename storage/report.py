@@ -21,6 +21,7 @@ STATES = ("indexed", "failed", "stale", "pending", "running")
 class DocumentReport:
     """One document: its state, and what is live of it (`live` is None when it can't be found)."""
 
+    document_id: str
     path: str
     source: str
     state: str
@@ -65,19 +66,25 @@ def _reports(
     documents = ledger.documents
     query = sa.select(documents).where(documents.c.state != "deleted")
     return tuple(
-        DocumentReport(
-            path=row.path,
-            source=row.source,
-            state=row.state,
-            stage=row.stage,
-            kind=row.kind,
-            reason=row.reason,
-            page=row.page,
-            attempts=row.attempts,
-            stale_reason=_stale_reason(live.get(row.document_id), current_recipe),
-            live=live.get(row.document_id),
-        )
+        report_of(row, live.get(row.document_id), current_recipe)
         for row in connection.execute(query.order_by(documents.c.path, documents.c.source))
+    )
+
+
+def report_of(row: sa.Row[Any], live: LiveDocument | None, current_recipe: str | None) -> DocumentReport:
+    """The report of a row of `documents`, with what is live of it."""
+    return DocumentReport(
+        document_id=row.document_id,
+        path=row.path,
+        source=row.source,
+        state=row.state,
+        stage=row.stage,
+        kind=row.kind,
+        reason=row.reason,
+        page=row.page,
+        attempts=row.attempts,
+        stale_reason=_stale_reason(live, current_recipe),
+        live=live,
     )
 
 

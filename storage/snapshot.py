@@ -1,7 +1,9 @@
 """What an index holds at one version."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
 
+from schemas.errors import IndexBroken
 from schemas.records import Space
 from schemas.tables import SEGMENT_SCHEMAS
-from storage import ledger
+from storage import ledger, transactions
 from storage.segments import Segment, read_segment
 
 _ASKED_AT_ONCE = 500  # SQLite bounds the variables of a statement
@@ -44,25 +47,55 @@ class LiveDocument:
     stale_reason: str  # "" when it is current
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveKeys:
+    """The revisions that are live at a version, sorted by document."""
+
+    documents: np.ndarray  # uint64, a document id read as a hexadecimal number
+    revisions: np.ndarray  # int32
+    encoder_fit: np.ndarray  # bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The segments of chunks and postings that began in one version.
+
+    A revision has all its chunks and postings in one unit.
+    """
+
+    key: str  # a digest of the files' names, which are digests of their contents
+    chunks: tuple[Segment, ...]
+    postings: tuple[Segment, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(segment.rows for segment in self.chunks)
+
+
 class Snapshot:
-    """Live rows of one version. All that it knows of the ledger it read in one transaction."""
+    """Live rows of one version.
+
+    What a version holds never changes, so documents and keys are read when they are first asked for.
+    """
 
     def __init__(
         self,
+        engine: sa.Engine,
         index: Path,
         version: int,
         space_id: int,
         space: Space,
-        documents: tuple[LiveDocument, ...],
-        segments: tuple[Segment, ...],
+        segments: Mapping[Segment, int],
     ) -> None:
-        self._index = index
+        """`segments` with the versions at which they began, in the order of the ledger."""
+        self._engine = engine
+        self.index = index
         self.version = version
         self.space_id = space_id
         self.space = space
-        self._documents = documents
-        self.segments = segments
-        self._revisions = {document.document_id: document.revision for document in documents}
+        self._began = segments
+        self.segments = tuple(segments)
+        self._documents: tuple[LiveDocument, ...] | None = None
 
     @classmethod
     def read(
@@ -72,18 +105,57 @@ class Snapshot:
         space_id, space = ledger.live_space(connection, version)
         if of_space is not None:
             space_id, space = of_space, ledger.space_of(connection, of_space)
-        return cls(
-            index,
-            version,
-            space_id,
-            space,
-            tuple(_live_documents(connection, version, space_id)),
-            tuple(_live_segments(connection, version, space_id)),
-        )
+        segments = dict(_live_segments(connection, version, space_id))
+        return cls(connection.engine, index, version, space_id, space, segments)
+
+    def load_documents(self, connection: sa.Connection, among: Sequence[str] | None = None) -> None:
+        """Reads the documents in the transaction of the caller, whose other statements must agree with them.
+
+        With `among` the snapshot is from now on as if it held no other documents than these ids.
+        """
+        self._documents = tuple(_live_documents(connection, self.version, self.space_id, among))
 
     def documents(self) -> tuple[LiveDocument, ...]:
-        """The documents that can be found, sorted by path."""
-        return self._documents
+        """The documents that can be found, sorted by path. Some 15 µs a document, when first asked for."""
+        if self._documents is None:
+            with transactions.reading(self._engine) as connection:
+                self.load_documents(connection)
+        return self._documents or ()
+
+    def documents_of(self, document_ids: Sequence[str]) -> dict[str, LiveDocument]:
+        """Single documents by id; one that the version does not have is left out."""
+        if self._documents is not None:
+            wanted = frozenset(document_ids)
+            return {one.document_id: one for one in self._documents if one.document_id in wanted}
+        found: dict[str, LiveDocument] = {}
+        with transactions.reading(self._engine) as connection:
+            for first in range(0, len(document_ids), _ASKED_AT_ONCE):
+                asked = document_ids[first : first + _ASKED_AT_ONCE]
+                for one in _live_documents(connection, self.version, self.space_id, asked):
+                    found[one.document_id] = one
+        return found
+
+    @cached_property
+    def keys(self) -> LiveKeys:
+        """The live revisions; 1 to 2 µs each."""
+        with transactions.reading(self._engine) as connection:
+            return _live_keys(connection, self.version, self.space_id)
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """The units that hold the live chunks and postings, oldest first."""
+        by_version: dict[int, list[Segment]] = {}
+        for segment, began in self._began.items():
+            if segment.kind != "texts":
+                by_version.setdefault(began, []).append(segment)
+        return tuple(unit_of(by_version[began]) for began in sorted(by_version))
+
+    @cached_property
+    def _revisions(self) -> Mapping[str, int]:
+        if self._documents is not None:
+            return {one.document_id: one.revision for one in self._documents}
+        keys = self.keys
+        return dict(zip(map(document_name, keys.documents.tolist()), keys.revisions.tolist(), strict=True))
 
     def chunks(self, columns: Sequence[str]) -> pa.Table:
         """Live rows of CHUNKS with these columns, sorted by chunk id."""
@@ -101,7 +173,7 @@ class Snapshot:
     ) -> pa.Table:
         """The live rows of one segment, in the order in which it has them."""
         names = list(columns or SEGMENT_SCHEMAS[segment.kind].names)
-        return self._mask(read_segment(self._index, segment.file, _with_key(names), filters)).select(names)
+        return self._mask(read_segment(self.index, segment.file, _with_key(names), filters)).select(names)
 
     def of_kind(self, kind: str) -> tuple[Segment, ...]:
         """The segments of "texts", "chunks" or "postings"."""
@@ -129,11 +201,52 @@ class Snapshot:
         return table.filter(pa.array(live[keys.indices.to_numpy()] == revision))
 
 
+def unit_of(segments: Sequence[Segment]) -> Unit:
+    """The unit of these segments of chunks and postings, in any order."""
+    ordered = sorted(segments, key=lambda one: one.file)
+    digest = hashlib.sha256("\n".join(one.file for one in ordered).encode()).hexdigest()
+    return Unit(
+        digest[:32],
+        tuple(one for one in ordered if one.kind == "chunks"),
+        tuple(one for one in ordered if one.kind == "postings"),
+    )
+
+
+def document_name(number: int) -> str:
+    """The document id that was read as this number."""
+    return f"{number:016x}"
+
+
+def document_numbers(document_ids: Sequence[str]) -> np.ndarray:
+    """uint64, ids as numbers, which have the same order. Raises `IndexBroken` for what is no id."""
+    try:
+        numbers = np.frombuffer(bytes.fromhex("".join(document_ids)), dtype=">u8").astype(np.uint64)
+    except ValueError:
+        numbers = np.empty(0, dtype=np.uint64)
+    if len(numbers) != len(document_ids):
+        raise IndexBroken("a document id is not 16 hexadecimal digits: run `pincite verify`")
+    return numbers
+
+
 def _with_key(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*names, "document_id", "revision"]))
 
 
-def _live_documents(connection: sa.Connection, version: int, space_id: int) -> Iterator[LiveDocument]:
+def _live_keys(connection: sa.Connection, version: int, space_id: int) -> LiveKeys:
+    revisions = ledger.revisions
+    query = (
+        sa.select(revisions.c.document_id, revisions.c.revision, revisions.c.encoder_fit)
+        .where(ledger.live_at(revisions, version), revisions.c.space_id == space_id)
+        .order_by(revisions.c.document_id)
+    )
+    rows = connection.execute(query).all()
+    documents, numbers, fit = zip(*rows, strict=True) if rows else ((), (), ())
+    return LiveKeys(document_numbers(documents), np.array(numbers, dtype=np.int32), np.array(fit, dtype=bool))
+
+
+def _live_documents(
+    connection: sa.Connection, version: int, space_id: int, among: Sequence[str] | None = None
+) -> Iterator[LiveDocument]:
     revisions, documents = ledger.revisions, ledger.documents
     stored = [name for name in LiveDocument.__slots__ if name != "stale_reason"]
     query = (
@@ -147,6 +260,8 @@ def _live_documents(connection: sa.Connection, version: int, space_id: int) -> I
         .where(ledger.live_at(revisions, version), revisions.c.space_id == space_id)
         .order_by(revisions.c.path, revisions.c.document_id)
     )
+    if among is not None:
+        query = query.where(revisions.c.document_id.in_(among))
     for *values, state, reason, same_file in connection.execute(query):
         row = dict(zip(stored, values, strict=True))
         row["warnings"] = tuple(row["warnings"])
@@ -190,7 +305,10 @@ def _stale_reason(state: str, reason: str | None, same_file: bool) -> str:
     return "" if same_file else "the file has changed since"
 
 
-def _live_segments(connection: sa.Connection, version: int, space_id: int) -> Iterator[Segment]:
+def _live_segments(
+    connection: sa.Connection, version: int, space_id: int
+) -> Iterator[tuple[Segment, int]]:
+    """Segments with the versions at which they began."""
     segments = ledger.segments
     query = (
         sa.select(segments)
@@ -201,4 +319,5 @@ def _live_segments(connection: sa.Connection, version: int, space_id: int) -> It
         .order_by(segments.c.segment_id)
     )
     for row in connection.execute(query).mappings():
-        yield Segment(row["kind"], row["file"], row["rows"], row["size_bytes"], row["sha256"])
+        segment = Segment(row["kind"], row["file"], row["rows"], row["size_bytes"], row["sha256"])
+        yield segment, row["began_version"]

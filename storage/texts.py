@@ -34,8 +34,8 @@ def read_texts(
     An id that the version does not have is left out. Raises `IndexBroken` when a live document has no text.
     """
     with transactions.reading(index.engine) as connection:
-        snapshot = index.snapshot_within(connection, version)
-        live = {one.document_id: one for one in snapshot.documents() if one.document_id in set(document_ids)}
+        snapshot = index.snapshot_within(connection, version, document_ids)
+        live = {one.document_id: one for one in snapshot.documents()}
         sources = _sources(connection, list(live))
         segments = _likely_first(connection, snapshot, live)
     found: dict[str, StoredText] = {}

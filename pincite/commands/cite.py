@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from dashboard.passage_page import page_of_passage
+from dashboard.passages import Passage, has_pages, open_passage, page_images
 from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, complain, one_line, print_json, say, shown
 from pincite.output import check_target, write_whole
-from pincite.passage_page import page_of_passage
-from pincite.passages import Passage, has_pages, open_passage, page_images
 from pincite.settings import load_settings
 from retrieval.annotations import annotation as annotation_of
 from storage.index import Index

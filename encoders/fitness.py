@@ -51,9 +51,9 @@ def measure_fitness(texts: Sequence[str], wordpieces: WordPieces) -> Fitness:
     step = max(1, -(-len(texts) // _SAMPLE))
     words = [_NOT_WORDS.sub(" ", text).strip() for text in texts[::step]]
     words = [text for text in words if text]
-    special = wordpieces.count("")
+    around = wordpieces.count("a") - 1  # special tokens and prompt; "a" is one piece to every model
     return Fitness(
-        pieces=sum(count - special for count in wordpieces.count_many(words)),
+        pieces=sum(count - around for count in wordpieces.count_many(words)),
         unknown=wordpieces.unknown(words),
         characters=sum(len(text) + (_DENSE_WEIGHT - 1) * len(_DENSE.findall(text)) for text in words),
     )

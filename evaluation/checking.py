@@ -135,6 +135,11 @@ def _fault(question: Question, stored: _Stored) -> _Found:
             "no-chunk",
             f"there is no chunk {', '.join(lost)}: ids change with every revision of a document",
         )
+    if unknown := sorted(set(question.documents) - stored.pages.keys()):
+        return (
+            "no-document",
+            f"no document {', '.join(unknown)} can be found: index it, or take it off the question",
+        )
     if lost_pages := sorted(set(question.pages) - stored.pages.get(question.document, frozenset())):
         return "no-page", f"{question.document} has no page {', '.join(map(str, lost_pages))}"
     return _needle_fault(question, stored) if question.needle else None

@@ -67,8 +67,8 @@ class Passages:
     def grounds(self, questions: Sequence[Question], judge: Judge) -> tuple[list[Ground], list[str]]:
         """(the answerable questions with their evidence, ids of those that can't be judged by these chunks).
 
-        A question goes by its needle, else by its chunk ids, else by its pages. One that names chunks of another
-        chunker or revision can't be judged.
+        A question goes by its needle, else by its chunk ids, its documents or its pages. One that names chunks of
+        another chunker or revision can't be judged.
         """
         numbers: dict[tuple[object, ...], int] = {}
         grounds: list[Ground] = []
@@ -80,7 +80,7 @@ class Passages:
             if question.needle:
                 grounds.append(self._by_needle(question, number, judge))
                 continue
-            named = self._by_chunk_ids(question) if question.chunk_ids else self._by_pages(question)
+            named = self._named(question)
             if named is None:
                 unjudged.append(question.id)
             else:
@@ -102,6 +102,16 @@ class Passages:
             rows = self._rows_of.get(question.document, ())
             return frozenset(row for row in rows if needle in strings[row])
         return frozenset(joined().rows_with(needle))
+
+    def _named(self, question: Question) -> frozenset[int] | None:
+        """Rows of what the question names; None when these chunks have nothing of it."""
+        if question.chunk_ids:
+            return self._by_chunk_ids(question)
+        return self._by_documents(question) if question.documents else self._by_pages(question)
+
+    def _by_documents(self, question: Question) -> frozenset[int] | None:
+        rows = frozenset(row for path in question.documents for row in self._rows_of.get(path, ()))
+        return rows or None
 
     def _by_chunk_ids(self, question: Question) -> frozenset[int] | None:
         rows = [self.row_of.get(one) for one in question.chunk_ids]
@@ -179,6 +189,8 @@ def ground_truth(question: Question) -> tuple[object, ...]:
         return ("needle", question.document, question.needle)
     if question.chunk_ids:
         return ("chunks", *sorted(question.chunk_ids))
+    if question.documents:
+        return ("documents", *sorted(question.documents))
     return ("pages", question.document, *sorted(question.pages))
 
 

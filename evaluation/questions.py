@@ -3,7 +3,7 @@
 {"question": "What does ERR-4042 mean?", "needle": "ERR-4042 is dry running.", "document": "codes.html"}
 {"question": "Who won the cup?", "kind": "off-topic"}
 
-No needle (nor pages, nor chunk_ids) means that the question must be refused.
+No needle (nor pages, chunk_ids or documents) means that the question must be refused.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from schemas.errors import UsageError
 from schemas.evaluation import Question, QuestionSet
 
 _FIELDS = {field.name: field for field in fields(Question)}
-_LISTS = {"pages": int, "chunk_ids": str}
+_LISTS = {"pages": int, "chunk_ids": str, "documents": str}
 
 
 def read_questions(path: Path) -> QuestionSet:

@@ -70,16 +70,6 @@ class Ranker:
         return found
 
 
-def rank_all(
-    ranker: Ranker, questions: Sequence[Question], vectors: dense.Matrix, modes: Sequence[Mode] = MODES
-) -> dict[str, dict[Mode, Listed]]:
-    """The lists of each question by its id, then by mode."""
-    return {
-        question.id: ranker.rank(question.question, vector, modes)
-        for question, vector in zip(questions, vectors, strict=True)
-    }
-
-
 def reranked(searcher: Searcher, passages: Passages, question: Question, vector: dense.Vector) -> list[int]:
     """The rows of the first 20 after the cross-encoder."""
     results = searcher.search(question.question, k=DEPTH, vector=vector, rerank=True)

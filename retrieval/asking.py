@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from retrieval.answers import Unresolved
 from retrieval.citations import Citation, cite, prompt_of
+from retrieval.filters import NO_FILTERS, Filters
 from retrieval.ranking import Mode
-from retrieval.refusal import DEFAULT_THRESHOLD, MOST_PASSAGES
+from retrieval.refusal import MOST_PASSAGES, Threshold
 from retrieval.search import Searcher
 from schemas.tables import document_of
 from storage.texts import StoredText
@@ -20,8 +21,10 @@ class Asked:
 
     question: str
     threshold: float
+    doubt: str  # why the index's own threshold may not fit it; "" when it does, or when one was given
     refused: bool
     version: int
+    searched: int  # chunks that passed the filters
     prompt: str | None
     citations: tuple[Citation, ...]
     unproved: tuple[Unresolved, ...]  # quotes that the stored text does not have
@@ -31,16 +34,22 @@ class Asked:
 def ask(
     searcher: Searcher,
     question: str,
-    threshold: float = DEFAULT_THRESHOLD,
+    threshold: float | None = None,
     mode: Mode = "hybrid",
     k: int = MOST_PASSAGES,
+    *,
+    filters: Filters = NO_FILTERS,
+    rerank: bool = False,
 ) -> Asked:
     """At most four passages under the threshold, as a prompt and its citations.
 
-    Each quote is read again from the stored text of the version that was searched. Raises what
-    `Searcher.search` raises.
+    Without a threshold it is the one that was measured on the index, or the default one. Each quote is read again
+    from the stored text of the version that was searched. Raises what `Searcher.search` raises.
     """
-    results = searcher.search(question, mode=mode, k=k, threshold=threshold)
+    used = searcher.threshold() if threshold is None else Threshold(threshold)
+    results = searcher.search(
+        question, mode=mode, k=k, threshold=used.distance, filters=filters, rerank=rerank
+    )
     ids = [document_of(hit.chunk_id) for hit in results.hits]
     stored = searcher.texts(ids, results.version) if ids else {}
     citations, unproved, texts = [], [], {}
@@ -54,12 +63,14 @@ def ask(
             unproved.append(Unresolved("quote", citation.quote, f"source {index}, {hit.document}: {problem}"))
     prompt = None if results.refused else prompt_of(question, citations)
     return Asked(
-        question,
-        threshold,
-        results.refused,
-        results.version,
-        prompt,
-        tuple(citations),
-        tuple(unproved),
-        texts,
+        question=question,
+        threshold=used.distance,
+        doubt=used.warning,
+        refused=results.refused,
+        version=results.version,
+        searched=results.searched,
+        prompt=prompt,
+        citations=tuple(citations),
+        unproved=tuple(unproved),
+        texts=texts,
     )

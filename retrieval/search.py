@@ -23,7 +23,7 @@ from retrieval.corpus import Corpus, Passage
 from retrieval.filters import NO_FILTERS, Filters, check_filters, nanoseconds
 from retrieval.folding import FOLD_WINDOW, Likeness, fold
 from retrieval.ranking import Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
-from retrieval.refusal import MOST_PASSAGES, under_cut
+from retrieval.refusal import MOST_PASSAGES, Threshold, threshold_of, under_cut
 from retrieval.rerank import RERANK_DEPTH, Reranker, reordered, resolve_reranker, score
 from schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch, UsageError
 from schemas.records import Hit, Space
@@ -100,6 +100,10 @@ class Searcher:
     def texts(self, document_ids: Sequence[str], version: int | None = None) -> dict[str, StoredText]:
         """The stored texts of documents by id, at the version of a result or the newest."""
         return read_texts(self._index, document_ids, version)
+
+    def threshold(self) -> Threshold:
+        """The one calibrated on this index, or the default one; with a warning where it is doubtful."""
+        return threshold_of(self._index)
 
     def embed_queries(self, queries: Sequence[str]) -> dense.Matrix:
         """float32[queries, dimension], unit rows: what `search` takes as `vector`, many for the price of few.

@@ -8,7 +8,7 @@ from schemas.records import Space
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question of a set. Without ground truth (needle, pages and chunk ids all empty) it must be refused."""
+    """One question of a set. Without ground truth (no needle, pages, chunk ids or documents) it must be refused."""
 
     id: str  # stable within its set
     question: str
@@ -17,10 +17,11 @@ class Question:
     kind: str = ""  # of a question: its phrasing; of one to be refused: off-topic, near-miss, ...
     pages: tuple[int, ...] = ()  # 1-based pages of `document` that answer it, where a set judges by page
     chunk_ids: tuple[str, ...] = ()  # chunks that answer it, where a set judges by chunk
+    documents: tuple[str, ...] = ()  # paths of which any passage answers it, where a set judges by document
 
     @property
     def answerable(self) -> bool:
-        return bool(self.needle or self.pages or self.chunk_ids)
+        return bool(self.needle or self.pages or self.chunk_ids or self.documents)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
+from pincite.commands.filter_options import Rerank, say_no, with_filters
 from pincite.console import (
     DEFAULT_INDEX,
     ExitCode,
@@ -30,23 +31,36 @@ from retrieval.asking import Asked
 from retrieval.asking import ask as ask_index
 from retrieval.citations import Citation
 from retrieval.endpoint import KEY_VARIABLE, Endpoint, endpoint_of, stream_answer
-from retrieval.refusal import DEFAULT_THRESHOLD, no_answer
+from retrieval.filters import Filters
+from retrieval.refusal import MOST_PASSAGES
 from retrieval.search import open_index
 from schemas.errors import AnswerFailed
 from schemas.locators import char_fragment
 
 
+@with_filters
 def ask(
     question: Annotated[str, typer.Argument(help="A question.")],
     index: IndexOption = DEFAULT_INDEX,
     threshold: Annotated[
-        float, typer.Option(min=0.0, max=2.0, help="Use only passages under this cosine distance.")
-    ] = DEFAULT_THRESHOLD,
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=2.0,
+            help="Use only passages under this cosine distance; else under the index's own threshold.",
+        ),
+    ] = None,
     mode: Annotated[Literal["hybrid", "dense"], typer.Option(help="Which legs search.")] = "hybrid",
+    k: Annotated[int, typer.Option("-k", min=1, max=MOST_PASSAGES, help="How many passages at most.")] = (
+        MOST_PASSAGES
+    ),
+    rerank: Rerank = False,
     annotations: Annotated[
         Path | None, typer.Option(help="Write the citations as W3C Web Annotations (JSON-LD).")
     ] = None,
     json: JsonOption = False,
+    *,
+    filters: Filters,
 ) -> None:
     """Answer from at most four passages, or say no; with citations that were checked.
 
@@ -56,11 +70,13 @@ def ask(
     settings = load_settings()
     endpoint = endpoint_of(settings.answer, os.environ.get(KEY_VARIABLE, ""))
     with open_index(Path(index), settings) as searcher:
-        asked = ask_index(searcher, question, threshold, mode)
+        asked = ask_index(searcher, question, threshold, mode, k, filters=filters, rerank=rerank)
+    if asked.doubt:
+        complain(f"warning: {asked.doubt}")
     if asked.refused:
         if json:
             _print_json(asked, None, None)
-        complain(no_answer(one_line(question), threshold))
+        say_no(question, asked.threshold, asked.searched, filters)
         raise typer.Exit(ExitCode.NO_ANSWER)
     if annotations is not None:
         _write_annotations(annotations, asked)
@@ -97,6 +113,8 @@ def _print_json(
             "cited": list(resolved.cited) if resolved else [],
             "unresolved": [asdict(one) for one in unresolved],
             "threshold": asked.threshold,
+            "threshold_doubt": asked.doubt or None,
+            "searched": asked.searched,
             "version": asked.version,
             "error": error,
         }

@@ -1,53 +1,29 @@
 """`pincite search`."""
 
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from pincite.commands.filter_options import Rerank, say_no, with_filters
 from pincite.console import (
     DEFAULT_INDEX,
     ExitCode,
     IndexOption,
     JsonOption,
-    complain,
     one_line,
     print_json,
     say,
 )
 from pincite.settings import load_settings
-from retrieval.filters import NO_FILTERS, Filters
-from retrieval.refusal import no_answer
+from retrieval.filters import Filters
 from retrieval.search import open_index
 from schemas.locators import char_fragment
 from schemas.records import Hit
 
-Rerank = Annotated[
-    bool, typer.Option("--rerank", help="A cross-encoder reorders the first 25 (setting `reranker`).")
-]
-Documents = Annotated[
-    list[str] | None,
-    typer.Option("--document", help="Only documents of this path, or a glob of it; repeatable."),
-]
-Folders = Annotated[list[str] | None, typer.Option("--folder", help="Only what lies below it; repeatable.")]
-Types = Annotated[
-    list[str] | None, typer.Option("--type", help="Only this suffix or media type: pdf, text/*; repeatable.")
-]
-_DATES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
-Since = Annotated[
-    datetime | None, typer.Option(formats=_DATES, help="Only files modified then or later (local time).")
-]
-Before = Annotated[datetime | None, typer.Option(formats=_DATES, help="Only files modified earlier.")]
-MinConfidence = Annotated[
-    float | None,
-    typer.Option(
-        min=0, max=100, help="Only passages that OCR read with this confidence, or that needed none."
-    ),
-]
 
-
+@with_filters
 def search(
     query: Annotated[str, typer.Argument(help="A question, or the words to find.")],
     index: IndexOption = DEFAULT_INDEX,
@@ -58,23 +34,11 @@ def search(
         typer.Option(min=0.0, max=2.0, help="Keep only passages under this cosine distance, at most 4."),
     ] = None,
     rerank: Rerank = False,
-    document: Documents = None,
-    folder: Folders = None,
-    type: Types = None,
-    modified_since: Since = None,
-    modified_before: Before = None,
-    min_ocr_confidence: MinConfidence = None,
     json: JsonOption = False,
+    *,
+    filters: Filters,
 ) -> None:
     """Find passages; each comes with the place where it stands."""
-    filters = Filters(
-        documents=tuple(document or ()),
-        folders=tuple(folder or ()),
-        types=tuple(type or ()),
-        modified_since=modified_since,
-        modified_before=modified_before,
-        min_ocr_confidence=min_ocr_confidence,
-    )
     settings = load_settings()
     with open_index(Path(index), settings) as searcher:
         results = searcher.search(query, mode=mode, k=k, threshold=threshold, filters=filters, rerank=rerank)
@@ -93,17 +57,8 @@ def search(
         for hit in results.hits:
             _show(hit, settings.ocr.low_confidence)
     if not results.hits:
-        _say_no(query, threshold, results.searched, filters)
+        say_no(query, threshold, results.searched, filters)
         raise typer.Exit(ExitCode.NO_ANSWER)
-
-
-def _say_no(query: str, threshold: float | None, searched: int, filters: Filters) -> None:
-    if filters != NO_FILTERS and not searched:
-        complain("no passage of the index passes the filters: see `pincite documents` for what there is")
-    if threshold is not None:
-        complain(no_answer(one_line(query), threshold))
-    else:
-        complain(f'nothing found for "{one_line(query)}"')
 
 
 def _show(hit: Hit, low_confidence: float) -> None:

@@ -1,11 +1,15 @@
 """`pincite ask` on the index of the samples, without an endpoint and against a real one on loopback."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from schemas.evaluation import QuestionSet
+from storage.calibrations import store_calibration
+from storage.index import Index
 from tests.doubles.chat_server import Behaviour, answering, delta, refusing, serving, sse
 from tests.pincite.conftest import Pincite
 
@@ -183,3 +187,42 @@ def test_citations_are_exported_as_web_annotations(
     assert fragments
     nowhere = pincite_here("ask", question, "--index", samples, "--annotations", tmp_path / "no" / "a.jsonld")
     assert nowhere.returncode == 2 and "does not exist" in nowhere.stderr
+
+
+def test_filters_k_and_the_mode_narrow_what_is_asked(pincite_here: Pincite, samples: Path) -> None:
+    whole = json.loads(pincite_here("ask", QUESTION, "--index", samples, "--json").stdout)
+    assert len({one["document"] for one in whole["citations"]}) > 1
+    one = whole["citations"][-1]["document"]
+    narrow = json.loads(
+        pincite_here("ask", QUESTION, "--document", one, "-k", 1, "--index", samples, "--json").stdout
+    )
+    assert [each["document"] for each in narrow["citations"]] == [one]
+    assert narrow["searched"] < whole["searched"]
+    nothing = pincite_here("ask", QUESTION, "--type", "tiff", "--index", samples)
+    assert nothing.returncode == 3 and "no passage of the index passes the filters" in nothing.stderr
+    assert "NO ANSWER: nothing under cosine distance 0.675" in nothing.stderr
+    assert pincite_here("ask", QUESTION, "-k", 5, "--index", samples).returncode == 2
+    rerank = pincite_here("ask", QUESTION, "--rerank", "--index", samples, PINCITE_RERANKER="nowhere")
+    assert rerank.returncode == 2 and "nowhere are not on this machine" in rerank.stderr
+
+
+def test_the_threshold_that_was_measured_on_the_index_is_used(
+    pincite_here: Pincite, samples: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own"
+    shutil.copytree(samples, own)
+    with Index.open(own) as index:
+        with index.snapshot() as snapshot:
+            version = snapshot.version
+        store_calibration(index, version, 0.125, QuestionSet("tests", "0" * 64, ()), {})
+    refused = pincite_here("ask", QUESTION, "--index", own)
+    assert refused.returncode == 3 and "nothing under cosine distance 0.125" in refused.stderr
+    given = pincite_here("ask", QUESTION, "--threshold", 0.675, "--index", own, "--json")
+    assert given.returncode == 0 and json.loads(given.stdout)["threshold_doubt"] is None
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(9):
+        (docs / f"{number}.txt").write_text(f"The pump {number} is green.\n")
+    assert pincite_here("index", docs, "--index", own).returncode == 0
+    doubted = pincite_here("ask", QUESTION, "--index", own)
+    assert "warning: the threshold 0.125 was measured at version" in doubted.stderr

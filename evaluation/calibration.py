@@ -1,0 +1,155 @@
+"""Choosing a threshold: swept over one half of the questions, reported on the other.
+
+cost(threshold) = refusal_cost * (share of answerable questions that are refused)
+                + bluff_cost * (mean over the kinds of negatives, evidence removed among them, of the share answered)
+
+Kinds count alike, however many questions each has, so that adding easy negatives does not buy a laxer threshold.
+"""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from evaluation.refusal import Distances, sweep
+from evaluation.statistics import share
+from schemas.errors import UsageError
+from schemas.evaluation import Bluffs, RefusalPoint, Share
+
+LEAST = 4
+"""Questions of a kind: with fewer, a half of them says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a mistake costs; only their ratio matters."""
+
+    bluff: float = 1.0
+    refusal: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """The distances of one question; phrasings of one needle share a `group` and stay in one half."""
+
+    distances: Distances
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one threshold does to one half of the questions."""
+
+    threshold: float
+    cost: float
+    answered: Share  # answerable questions with a passage under the cut
+    right: Share  # answerable questions with a correct passage among the at most four
+    refused: Share  # answerable questions wrongly refused
+    bluffs: dict[str, Share]  # by kind of negative, sorted; "evidence removed" is the control
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """A threshold and what it was chosen by."""
+
+    threshold: float
+    costs: Costs
+    swept: tuple[Measured, ...]  # by threshold, on the half that it was chosen on
+    held_out: Measured  # the chosen one, on the half that it was not
+    default: Measured  # the founding threshold on that half, to compare
+
+
+def calibrate(questions: Sequence[Grouped], costs: Costs, default: float) -> Calibrated:
+    """The threshold of least cost on one half, measured on the other.
+
+    Raises `UsageError` when a half would have no answerable question or none that must be refused.
+    """
+    _check(questions, costs)
+    tuning, held_out = split(questions)
+    thresholds = between(tuning)
+    swept = tuple(_measured(point, costs) for point in sweep(tuning, thresholds))
+    threshold = _cheapest(swept)
+    chosen, founding = sweep(held_out, [threshold, default])
+    return Calibrated(threshold, costs, swept, _measured(chosen, costs), _measured(founding, costs))
+
+
+def split(questions: Sequence[Grouped]) -> tuple[list[Distances], list[Distances]]:
+    """Two halves with as many groups of each kind, give or take one, the same for the same questions in any order."""
+    halves: tuple[list[Distances], list[Distances]] = ([], [])
+    strata: dict[tuple[bool, str], dict[str, list[Distances]]] = {}
+    for one in sorted(questions, key=lambda one: one.distances.id):
+        answerable = one.distances.answerable
+        stratum = strata.setdefault((answerable, "" if answerable else one.distances.kind), {})
+        stratum.setdefault(one.group, []).append(one.distances)
+    for _, groups in sorted(strata.items()):
+        for place, group in enumerate(sorted(groups, key=_shuffled)):
+            halves[place % 2].extend(groups[group])
+    return halves
+
+
+def _shuffled(group: str) -> str:
+    return hashlib.sha256(group.encode()).hexdigest()
+
+
+def between(found: Sequence[Distances]) -> list[float]:
+    """A threshold in the middle of each gap between distances that occur, one below all and one above; ascending.
+
+    So every decision that a threshold could make on these questions is made, up to three decimals.
+    """
+    seen = sorted(
+        {
+            distance
+            for one in found
+            for distance in (one.nearest, one.nearest_other, *(edge for pair in one.right for edge in pair))
+            if distance is not None and math.isfinite(distance)
+        }
+    )
+    edges = [0.0, *seen, 2.0]
+    middles = (round((low + high) / 2, 3) for low, high in pairwise(edges))
+    return sorted(set(middles))
+
+
+def _cheapest(swept: Sequence[Measured]) -> float:
+    """The threshold of least cost; the middle of the first run of neighbours that are equally cheap."""
+    least = min(one.cost for one in swept)
+    first = next(place for place, one in enumerate(swept) if one.cost == least)
+    last = first
+    while last + 1 < len(swept) and swept[last + 1].cost == least:
+        last += 1
+    return swept[(first + last) // 2].threshold
+
+
+def _measured(point: RefusalPoint, costs: Costs) -> Measured:
+    answerable = point.right + point.wrong + point.refused
+    bluffs = {one.kind: _share(one) for one in (*point.bluffs, point.removed) if one.of}
+    refused = share(point.refused, answerable)
+    bluffed = [one.value for one in bluffs.values() if one.value is not None]
+    return Measured(
+        threshold=point.threshold,
+        cost=costs.refusal * (refused.value or 0.0) + costs.bluff * (math.fsum(bluffed) / len(bluffed)),
+        answered=share(answerable - point.refused, answerable),
+        right=share(point.right, answerable),
+        refused=refused,
+        bluffs=dict(sorted(bluffs.items())),
+    )
+
+
+def _share(one: Bluffs) -> Share:
+    return share(one.answered, one.of)
+
+
+def _check(questions: Sequence[Grouped], costs: Costs) -> None:
+    for name, value in (("bluff", costs.bluff), ("refusal", costs.refusal)):
+        if not (math.isfinite(value) and value >= 0):
+            raise UsageError(f"the cost of a {name} is {value}: give a number from 0 up")
+    if costs.bluff == costs.refusal == 0:
+        raise UsageError("both costs are 0: then every threshold is as good as any other")
+    for word, answerable in (("answers", True), ("must be refused", False)):
+        groups = {one.group for one in questions if one.distances.answerable is answerable}
+        if len(groups) < LEAST:
+            what = "have an answer" if word == "answers" else word
+            raise UsageError(
+                f"{len(groups)} different questions {what}: at least {LEAST} are needed, half of them to choose "
+                "the threshold, half to report on"
+            )

@@ -1,0 +1,194 @@
+"""Strategies in pairs: who found what the other did not, whether that can be chance, and whether a stage pays."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from typing import Literal
+
+from evaluation.metrics import CUTS, success_at
+from evaluation.passages import ground_truth
+from evaluation.statistics import ALPHA, holm, resolvable, sign_test
+from schemas.evaluation import Finding, Outcome, Pair, Question, Scores
+
+DESTROYED = "destroyed"
+METRICS = (*(f"recall@{k}" for k in CUTS), DESTROYED)
+Pays = Literal["yes", "no", "not resolved"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Two strategies that differ in one stage: `second` has it."""
+
+    name: str
+    first: str
+    second: str
+
+
+def stages_of(main: str, chunker: str, names: Iterable[str]) -> list[Stage]:
+    """The comparisons that are worth making among the strategies of these names."""
+    known = set(names)
+    planned = [
+        Stage("boundaries", "A", "C"),
+        Stage("overlap", "A", "B"),
+        Stage("overlap", "C", "D"),
+        Stage("overlap", "E", "F"),
+        Stage("header", "C", "E"),
+        Stage("boundaries and header", "A", "E"),
+        Stage("default chunker", "E", "structural"),
+        Stage("default chunker", "A", "structural"),
+        Stage("dense instead of BM25", f"{chunker}/bm25", f"{chunker}/dense"),
+        Stage("fusion", f"{chunker}/bm25", chunker),
+        Stage("fusion", f"{chunker}/dense", chunker),
+        Stage("reranking", chunker, f"{chunker}/hybrid+rerank"),
+        *(Stage("embedding model", main, name) for name in sorted(known) if "@" in name),
+    ]
+    return [stage for stage in planned if stage.first in known and stage.second in known]
+
+
+def compare(
+    stages: Sequence[Stage], scores: Mapping[str, Scores], questions: Sequence[Question]
+) -> list[Pair]:
+    """Every stage on every metric; Holm's correction runs over the stages of one metric."""
+    by_id = {question.id: question for question in questions}
+    return corrected(
+        [
+            pair
+            for stage in stages
+            for pair in pairs_of(stage, scores[stage.first].outcomes, scores[stage.second].outcomes, by_id)
+        ]
+    )
+
+
+def pairs_of(
+    stage: Stage, first: Sequence[Outcome], second: Sequence[Outcome], questions: Mapping[str, Question]
+) -> list[Pair]:
+    """One pair a metric, on the questions that both were judged by; not yet corrected."""
+    others = {outcome.id: outcome for outcome in second}
+    both = [(one, others[one.id]) for one in first if one.id in others]
+    needles: dict[tuple[object, ...], tuple[Outcome, Outcome]] = {}
+    for one, other in both:
+        needles.setdefault(ground_truth(questions[one.id]), (one, other))
+    return [
+        *(_recall_pair(stage, k, both, len(needles)) for k in CUTS),
+        _destroyed_pair(stage, list(needles.values()), questions),
+    ]
+
+
+def _recall_pair(stage: Stage, k: int, both: Sequence[tuple[Outcome, Outcome]], needles: int) -> Pair:
+    found = [(one.id, success_at(k, one.rank), success_at(k, other.rank)) for one, other in both]
+    return _pair(stage, f"recall@{k}", found, needles)
+
+
+def _destroyed_pair(
+    stage: Stage, both: Sequence[tuple[Outcome, Outcome]], questions: Mapping[str, Question]
+) -> Pair:
+    whole = [
+        (one.id, float(not one.destroyed), float(not other.destroyed))
+        for one, other in both
+        if questions[one.id].needle
+    ]
+    return _pair(stage, DESTROYED, whole, len(whole))
+
+
+def _pair(stage: Stage, metric: str, found: Sequence[tuple[str, float, float]], needles: int) -> Pair:
+    won = tuple(one for one, first, second in found if second > first)
+    lost = tuple(one for one, first, second in found if first > second)
+    return Pair(
+        stage.name,
+        stage.first,
+        stage.second,
+        metric,
+        of=len(found),
+        needles=needles,
+        won=won,
+        lost=lost,
+        p=sign_test(len(won), len(lost)),
+        p_holm=None,
+        resolvable=resolvable(len(won), len(lost)),
+    )
+
+
+def corrected(pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs in their order, with Holm's p over all pairs of the same metric."""
+    p_holm: dict[int, float | None] = {}
+    for metric in METRICS:
+        places = [place for place, pair in enumerate(pairs) if pair.metric == metric]
+        values = holm([pairs[place].p for place in places])
+        p_holm |= dict(zip(places, values, strict=True))
+    return [replace(pair, p_holm=p_holm[place]) for place, pair in enumerate(pairs)]
+
+
+def findings_of(pairs: Sequence[Pair], scores: Mapping[str, Scores]) -> list[Finding]:
+    """Whether each stage pays, one answer for each comparison, in the order of the pairs."""
+    return [
+        _finding(list(group), scores)
+        for _, group in groupby(pairs, key=attrgetter("stage", "first", "second"))
+    ]
+
+
+def _finding(pairs: Sequence[Pair], scores: Mapping[str, Scores]) -> Finding:
+    better = [pair for pair in pairs if _significant(pair) and len(pair.won) > len(pair.lost)]
+    worse = [pair for pair in pairs if _significant(pair) and len(pair.won) < len(pair.lost)]
+    pays: Pays = "no"
+    if better and not worse:
+        pays = "yes"
+    elif not any(pair.resolvable for pair in pairs):
+        pays = "not resolved"
+    one = pairs[0]
+    numbers = "; ".join(_numbers(pair, scores) for pair in pairs if pair.of)
+    words = f"{_opening(pays, better, worse, one)} {numbers}.{_price(scores[one.first], scores[one.second])}"
+    return Finding(one.stage, pays, words)
+
+
+def _significant(pair: Pair) -> bool:
+    return pair.p_holm is not None and pair.p_holm < ALPHA
+
+
+def _opening(pays: Pays, better: Sequence[Pair], worse: Sequence[Pair], one: Pair) -> str:
+    """The answer as a sentence."""
+    change = f"{one.stage} ({one.first} → {one.second})"
+    gains, harms = (" and ".join(pair.metric for pair in some) for some in (better, worse))
+    if pays == "yes":
+        return f"Yes, {change} pays: significantly better on {gains}."
+    if better:
+        return f"No, {change} does not pay on the whole: better on {gains}, significantly worse on {harms}."
+    if worse:
+        return f"No, {change} does not pay: significantly worse on {harms}."
+    if pays == "not resolved":
+        return f"Nothing can be resolved about {change}: fewer than six questions tell the two apart on any metric."
+    return f"No, {change} is not shown to pay: no difference on any metric is significant."
+
+
+def _numbers(pair: Pair, scores: Mapping[str, Scores]) -> str:
+    """ "recall@4 .500 → .625 (+12/−2, p = .013, Holm .052)"."""
+    values = " → ".join(_value(scores[name], pair.metric) for name in (pair.first, pair.second))
+    tests = "" if pair.p is None else f", p = {decimal(pair.p)}, Holm {decimal(pair.p_holm)}"
+    doubt = "" if pair.resolvable else ", can't be resolved"
+    return f"{pair.metric} {values} (+{len(pair.won)}/−{len(pair.lost)}{tests}{doubt})"
+
+
+def _value(scores: Scores, metric: str) -> str:
+    if metric == DESTROYED:
+        return str(scores.destroyed.count)
+    return decimal(scores.recall[int(metric.removeprefix("recall@"))].value)
+
+
+def decimal(value: float | None) -> str:
+    """Three decimals; "<.001" for less than they show; "–" for what is not defined."""
+    if value is None:
+        return "–"
+    return "<0.001" if 0 < value < 0.0005 else f"{value:.3f}"
+
+
+def _price(first: Scores, second: Scores) -> str:
+    """What the stage costs in word-pieces, where it changes the index."""
+    before, after = first.cost, second.cost
+    if before.tokens == after.tokens or not before.tokens or first.strategy.model != second.strategy.model:
+        return ""
+    change = (after.tokens - before.tokens) / before.tokens
+    share = after.header_tokens / after.tokens if after.tokens else 0.0
+    return (
+        f" Word-pieces in the index: {before.tokens:,} → {after.tokens:,} ({change:+.0%}), {share:.0%} of them "
+        f"header; chunks over the window: {before.over_window} → {after.over_window}."
+    )

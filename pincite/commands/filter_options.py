@@ -1,0 +1,79 @@
+"""The filters as options, the same for every command that searches."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from pincite.console import complain, one_line
+from retrieval.filters import NO_FILTERS, Filters
+from retrieval.refusal import no_answer
+
+Rerank = Annotated[
+    bool, typer.Option("--rerank", help="A cross-encoder reorders the first 25 (setting `reranker`).")
+]
+_DATES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
+_OPTIONS: dict[str, Any] = {
+    "documents": Annotated[
+        list[str] | None,
+        typer.Option("--document", help="Only documents of this path, or a glob of it; repeatable."),
+    ],
+    "folders": Annotated[
+        list[str] | None, typer.Option("--folder", help="Only what lies below it; repeatable.")
+    ],
+    "types": Annotated[
+        list[str] | None,
+        typer.Option("--type", help="Only this suffix or media type: pdf, text/*; repeatable."),
+    ],
+    "modified_since": Annotated[
+        datetime | None,
+        typer.Option(formats=_DATES, help="Only files modified then or later (local time)."),
+    ],
+    "modified_before": Annotated[
+        datetime | None, typer.Option(formats=_DATES, help="Only files modified earlier.")
+    ],
+    "min_ocr_confidence": Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=100, help="Only passages that OCR read with this confidence, or that needed none."
+        ),
+    ],
+}
+"""By field of `Filters`."""
+
+
+def with_filters(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with an option for each filter in place of its parameter `filters`."""
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        chosen = {name: given.pop(name) for name in _OPTIONS}
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in chosen.items()
+            if value is not None
+        }
+        command(**given, filters=Filters(**fields))
+
+    own = [one for one in inspect.signature(command).parameters.values() if one.name != "filters"]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    options = [
+        inspect.Parameter(name, keyword, default=None, annotation=annotation)
+        for name, annotation in _OPTIONS.items()
+    ]
+    signature = inspect.Signature([*(one.replace(kind=keyword) for one in own), *options])
+    run.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
+    return run
+
+
+def say_no(query: str, threshold: float | None, searched: int, filters: Filters) -> None:
+    """Says on stderr that nothing was found, and whether the filters left nothing to search."""
+    if filters != NO_FILTERS and not searched:
+        complain("no passage of the index passes the filters: see `pincite documents` for what there is")
+    if threshold is not None:
+        complain(no_answer(one_line(query), threshold))
+    else:
+        complain(f'nothing found for "{one_line(query)}"')

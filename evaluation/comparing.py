@@ -7,9 +7,9 @@ from operator import attrgetter
 from typing import Literal
 
 from evaluation.metrics import CUTS, success_at
-from evaluation.passages import ground_truth
+from evaluation.passages import NEEDLE, Truth, ground_truth
 from evaluation.statistics import ALPHA, holm, resolvable, sign_test
-from schemas.evaluation import Finding, Outcome, Pair, Question, Scores
+from schemas.evaluation import Finding, Judge, Outcome, Pair, Question, Scores
 
 DESTROYED = "destroyed"
 METRICS = (*(f"recall@{k}" for k in CUTS), DESTROYED)
@@ -50,45 +50,43 @@ def compare(
     stages: Sequence[Stage], scores: Mapping[str, Scores], questions: Sequence[Question]
 ) -> list[Pair]:
     """Every stage on every metric; Holm's correction runs over the stages of one metric."""
-    by_id = {question.id: question for question in questions}
+    truths = {question.id: ground_truth(question) for question in questions if question.answerable}
     return corrected(
         [
             pair
             for stage in stages
-            for pair in pairs_of(stage, scores[stage.first].outcomes, scores[stage.second].outcomes, by_id)
+            for pair in pairs_of(stage, scores[stage.first].outcomes, scores[stage.second].outcomes, truths)
         ]
     )
 
 
 def pairs_of(
-    stage: Stage, first: Sequence[Outcome], second: Sequence[Outcome], questions: Mapping[str, Question]
+    stage: Stage, first: Sequence[Outcome], second: Sequence[Outcome], truths: Mapping[str, Truth]
 ) -> list[Pair]:
-    """One pair a metric, on the questions that both were judged by; not yet corrected."""
+    """One pair a metric, on the questions that both were judged by; not yet corrected.
+
+    `truths` say by question id what it is judged by. A needle that is asked about twice is destroyed once.
+    """
     others = {outcome.id: outcome for outcome in second}
     both = [(one, others[one.id]) for one in first if one.id in others]
-    needles: dict[tuple[object, ...], tuple[Outcome, Outcome]] = {}
+    by_truth: dict[Truth, tuple[Outcome, Outcome]] = {}
     for one, other in both:
-        needles.setdefault(ground_truth(questions[one.id]), (one, other))
+        by_truth.setdefault(truths[one.id], (one, other))
+    needles = [pair for truth, pair in by_truth.items() if truth[0] == NEEDLE]
     return [
-        *(_recall_pair(stage, k, both, len(needles)) for k in CUTS),
-        _destroyed_pair(stage, list(needles.values()), questions),
+        *(_recall_pair(stage, k, both, len(by_truth)) for k in CUTS),
+        _pair(
+            stage,
+            DESTROYED,
+            [(one.id, float(not one.destroyed), float(not other.destroyed)) for one, other in needles],
+            len(needles),
+        ),
     ]
 
 
 def _recall_pair(stage: Stage, k: int, both: Sequence[tuple[Outcome, Outcome]], needles: int) -> Pair:
     found = [(one.id, success_at(k, one.rank), success_at(k, other.rank)) for one, other in both]
     return _pair(stage, f"recall@{k}", found, needles)
-
-
-def _destroyed_pair(
-    stage: Stage, both: Sequence[tuple[Outcome, Outcome]], questions: Mapping[str, Question]
-) -> Pair:
-    whole = [
-        (one.id, float(not one.destroyed), float(not other.destroyed))
-        for one, other in both
-        if questions[one.id].needle
-    ]
-    return _pair(stage, DESTROYED, whole, len(whole))
 
 
 def _pair(stage: Stage, metric: str, found: Sequence[tuple[str, float, float]], needles: int) -> Pair:
@@ -119,30 +117,37 @@ def corrected(pairs: Sequence[Pair]) -> list[Pair]:
     return [replace(pair, p_holm=p_holm[place]) for place, pair in enumerate(pairs)]
 
 
-def findings_of(pairs: Sequence[Pair], scores: Mapping[str, Scores]) -> list[Finding]:
+def findings_of(pairs: Sequence[Pair], scores: Mapping[str, Scores], judge: Judge) -> list[Finding]:
     """Whether each stage pays, one answer for each comparison, in the order of the pairs."""
     return [
-        _finding(list(group), scores)
+        _finding(list(group), scores, judge)
         for _, group in groupby(pairs, key=attrgetter("stage", "first", "second"))
     ]
 
 
-def _finding(pairs: Sequence[Pair], scores: Mapping[str, Scores]) -> Finding:
-    better = [pair for pair in pairs if _significant(pair) and len(pair.won) > len(pair.lost)]
-    worse = [pair for pair in pairs if _significant(pair) and len(pair.won) < len(pair.lost)]
+def _finding(pairs: Sequence[Pair], scores: Mapping[str, Scores], judge: Judge) -> Finding:
+    significant = [pair for pair in pairs if _under(pair.p_holm)]
+    better = [pair for pair in significant if len(pair.won) > len(pair.lost)]
+    worse = [pair for pair in significant if len(pair.won) < len(pair.lost)]
     pays: Pays = "no"
     if better and not worse:
         pays = "yes"
     elif not any(pair.resolvable for pair in pairs):
         pays = "not resolved"
     one = pairs[0]
-    numbers = "; ".join(_numbers(pair, scores) for pair in pairs if pair.of)
-    words = f"{_opening(pays, better, worse, one)} {numbers}.{_price(scores[one.first], scores[one.second])}"
-    return Finding(one.stage, pays, words)
+    only_raw = [pair.metric for pair in pairs if _under(pair.p)] if not significant else []
+    sentences = [
+        _opening(pays, better, worse, one),
+        f"On {' and '.join(only_raw)} it is before Holm's correction, not after." if only_raw else "",
+        f"{'; '.join(_numbers(pair, scores, judge) for pair in pairs if pair.of)}.",
+        _as_embedded(scores[one.first], scores[one.second], judge),
+        _price(scores[one.first], scores[one.second]),
+    ]
+    return Finding(one.stage, pays, " ".join(filter(None, sentences)))
 
 
-def _significant(pair: Pair) -> bool:
-    return pair.p_holm is not None and pair.p_holm < ALPHA
+def _under(p: float | None) -> bool:
+    return p is not None and p < ALPHA
 
 
 def _opening(pays: Pays, better: Sequence[Pair], worse: Sequence[Pair], one: Pair) -> str:
@@ -160,17 +165,17 @@ def _opening(pays: Pays, better: Sequence[Pair], worse: Sequence[Pair], one: Pai
     return f"No, {change} is not shown to pay: no difference on any metric is significant."
 
 
-def _numbers(pair: Pair, scores: Mapping[str, Scores]) -> str:
+def _numbers(pair: Pair, scores: Mapping[str, Scores], judge: Judge) -> str:
     """ "recall@4 .500 → .625 (+12/−2, p = .013, Holm .052)"."""
-    values = " → ".join(_value(scores[name], pair.metric) for name in (pair.first, pair.second))
+    values = " → ".join(_value(scores[name], pair.metric, judge) for name in (pair.first, pair.second))
     tests = "" if pair.p is None else f", p = {decimal(pair.p)}, Holm {decimal(pair.p_holm)}"
     doubt = "" if pair.resolvable else ", can't be resolved"
     return f"{pair.metric} {values} (+{len(pair.won)}/−{len(pair.lost)}{tests}{doubt})"
 
 
-def _value(scores: Scores, metric: str) -> str:
+def _value(scores: Scores, metric: str, judge: Judge) -> str:
     if metric == DESTROYED:
-        return str(scores.destroyed.count)
+        return str((scores.destroyed if judge == "content" else scores.destroyed_in_text).count)
     return decimal(scores.recall[int(metric.removeprefix("recall@"))].value)
 
 
@@ -181,14 +186,22 @@ def decimal(value: float | None) -> str:
     return "<0.001" if 0 < value < 0.0005 else f"{value:.3f}"
 
 
+def _as_embedded(first: Scores, second: Scores, judge: Judge) -> str:
+    """What overlap and header save in the embedded text, which is not what is quoted."""
+    counts = (first.destroyed_in_text.count, second.destroyed_in_text.count)
+    if judge == "text" or counts == (first.destroyed.count, second.destroyed.count):
+        return ""
+    return f"Judged by the embedded text, which is never quoted, {counts[0]} → {counts[1]} are destroyed."
+
+
 def _price(first: Scores, second: Scores) -> str:
     """What the stage costs in word-pieces, where it changes the index."""
     before, after = first.cost, second.cost
-    if before.tokens == after.tokens or not before.tokens or first.strategy.model != second.strategy.model:
+    if before == after or not before.tokens or first.strategy.model != second.strategy.model:
         return ""
     change = (after.tokens - before.tokens) / before.tokens
     share = after.header_tokens / after.tokens if after.tokens else 0.0
     return (
-        f" Word-pieces in the index: {before.tokens:,} → {after.tokens:,} ({change:+.0%}), {share:.0%} of them "
+        f"Word-pieces in the index: {before.tokens:,} → {after.tokens:,} ({change:+.0%}), {share:.0%} of them "
         f"header; chunks over the window: {before.over_window} → {after.over_window}."
     )

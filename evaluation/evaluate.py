@@ -163,7 +163,7 @@ class _Run:
             main=self._main,
             strategies=tuple(sorted(scores, key=lambda one: one.strategy.name != self._main)),
             pairs=tuple(pairs),
-            findings=tuple(findings_of(pairs, by_name)),
+            findings=tuple(findings_of(pairs, by_name, self._plan.judge)),
             losses=(*lost, *followed.losses),
             refusal=sweep(followed.distances, thresholds_for(followed.distances, [self._threshold])),
             bluffed=tuple(

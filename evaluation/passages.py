@@ -27,6 +27,9 @@ _COLUMNS = (
     "page_last",
     "tokens",
 )
+NEEDLE = "needle"
+Truth = tuple[str, ...]
+
 _BETWEEN = "\0"  # in no canonical text, so in no needle that stands in one
 
 
@@ -70,7 +73,7 @@ class Passages:
         A question goes by its needle, else by its chunk ids, its documents or its pages. One that names chunks of
         another chunker or revision can't be judged.
         """
-        numbers: dict[tuple[object, ...], int] = {}
+        numbers: dict[Truth, int] = {}
         grounds: list[Ground] = []
         unjudged: list[str] = []
         for question in questions:
@@ -183,15 +186,15 @@ class Passages:
             yield (head, before[len(head) :]) if before.startswith(head) else ("", before)
 
 
-def ground_truth(question: Question) -> tuple[object, ...]:
-    """What two phrasings of one needle have in common."""
+def ground_truth(question: Question) -> Truth:
+    """What two phrasings of one needle have in common: by what they are judged, and its names."""
     if question.needle:
-        return ("needle", question.document, question.needle)
+        return (NEEDLE, question.document, question.needle)
     if question.chunk_ids:
         return ("chunks", *sorted(question.chunk_ids))
     if question.documents:
         return ("documents", *sorted(question.documents))
-    return ("pages", question.document, *sorted(question.pages))
+    return ("pages", question.document, *map(str, sorted(question.pages)))
 
 
 def _pieces(texts: Sequence[str], wordpieces: WordPieces, special: int) -> int:

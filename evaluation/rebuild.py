@@ -4,12 +4,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from encoders.embedding import Embedder, load_embedder
 from encoders.fitness import measure_fitness
-from encoders.models import resolve_model
+from encoders.models import Model, resolve_model
 from encoders.wordpieces import WordPieces
 from schemas.errors import IndexBroken
 from schemas.records import Extraction, Job, Policy, Prepared, SourceFile
@@ -41,13 +42,19 @@ def rebuilt(snapshot: Snapshot, settings: Settings) -> Iterator[Path]:
     with TemporaryDirectory(prefix="pincite-evaluation-") as folder:
         path = Path(folder) / "index"
         model = resolve_model(settings.model)
-        builder = _Builder(settings, WordPieces(model), load_embedder(model, threads=os.cpu_count()))
+        builder = _Builder(settings, WordPieces(model), _embedder(model))
         with Index.create(path, space_of(model, settings)) as index:
             for nth, documents in enumerate(_by_repetition(read_extractions(snapshot))):
                 with begin_run(index, "evaluate", f"stored texts {nth}") as run:
                     builder.index(run, documents)
                     finish_run(run)
         yield path
+
+
+@lru_cache(maxsize=1)
+def _embedder(model: Model) -> Embedder:
+    """Shared by the indexes that one evaluation makes with a model."""
+    return load_embedder(model, threads=os.cpu_count())
 
 
 def _by_repetition(stored: Iterable[Stored]) -> list[list[Stored]]:

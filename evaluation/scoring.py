@@ -99,7 +99,7 @@ def scores_of(
         unjudged=tuple(unjudged),
         cost=cost,
         outcomes=tuple(
-            Outcome(ground.question.id, rank, ground.destroyed)
+            Outcome(ground.question.id, rank, bool(ground.question.needle) and not ground.evidence)
             for ground, rank in zip(grounds, ranks, strict=True)
         ),
     )

@@ -96,7 +96,7 @@ class Outcome:
 
     id: str
     rank: int | None  # 1-based, of the first correct passage; None when none is among the first 20
-    destroyed: bool  # no chunk holds its needle whole
+    destroyed: bool  # no chunk holds its needle whole, by what the evaluation judges
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,3 +253,39 @@ class Verdict:
     bluffed: tuple[str, ...]  # ids that only the candidate answers and must not
     reasons: tuple[str, ...]  # for a person, each names its questions; () when ok
     notes: tuple[str, ...]  # what could not be compared
+
+
+Role = Literal["answerable", "unanswerable", "left out"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One stored row: what became of one question under one strategy. What is not measured is None."""
+
+    strategy: str
+    question_id: str
+    question_kind: str
+    question_sha256: str  # of the question and its ground truth: tells whether two sets ask the same
+    ground: str  # what it is judged by, and a digest of that: phrasings of one needle share it; "" for none
+    role: Role
+    rank: int | None = None  # of an answerable one
+    destroyed: bool | None = None
+    answered: bool | None = None  # of an unanswerable one, at the threshold; only of the main strategy
+    fault: str | None = None  # code of one that was left out
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An evaluation as it is kept: who was measured on what, and a row a question and strategy."""
+
+    name: str  # of its file, without the suffix: version and digest
+    set_name: str
+    set_sha256: str
+    judge: str
+    version: int
+    space: Space
+    documents: int
+    threshold: float
+    k: int
+    main: str
+    rows: tuple[Judged, ...]

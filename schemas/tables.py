@@ -128,6 +128,37 @@ POSTINGS = pa.schema(
     ]
 )
 
+EVALUATIONS = pa.schema(
+    [
+        pa.field("set_name", pa.string(), nullable=False),
+        pa.field("set_sha256", pa.string(), nullable=False),
+        pa.field("judge", pa.string(), nullable=False),
+        pa.field("version", pa.int64(), nullable=False),
+        pa.field("model", pa.string(), nullable=False),
+        pa.field("fingerprint", pa.string(), nullable=False),
+        pa.field("dimension", pa.int32(), nullable=False),
+        pa.field("window", pa.int32(), nullable=False),
+        pa.field("pipeline", pa.string(), nullable=False),
+        pa.field("chunker", pa.string(), nullable=False),
+        pa.field("tokenizer", pa.string(), nullable=False),
+        pa.field("documents", pa.int64(), nullable=False),
+        pa.field("threshold", pa.float64(), nullable=False),
+        pa.field("k", pa.int32(), nullable=False),
+        pa.field("main", pa.string(), nullable=False),
+        pa.field("strategy", pa.string(), nullable=False),
+        pa.field("question_id", pa.string(), nullable=False),
+        pa.field("question_kind", pa.string(), nullable=False),
+        pa.field("question_sha256", pa.string(), nullable=False),
+        pa.field("ground", pa.string(), nullable=False),
+        pa.field("role", pa.string(), nullable=False),
+        pa.field("rank", pa.int32()),
+        pa.field("destroyed", pa.bool_()),
+        pa.field("answered", pa.bool_()),
+        pa.field("fault", pa.string()),
+    ]
+)
+"""Kept evaluations (`schemas.evaluation.Result`): a row a question and strategy, under the stamps of the index."""
+
 SEGMENT_SCHEMAS = {"texts": TEXTS, "chunks": CHUNKS, "postings": POSTINGS}
 
 

@@ -1,0 +1,123 @@
+"""The gate: may a new index take the place of an old one? Two kept evaluations, question by question."""
+
+from collections.abc import Mapping, Sequence
+
+from evaluation.comparing import DESTROYED, Stage, corrected, pairs_of
+from evaluation.statistics import ALPHA
+from schemas.errors import UsageError
+from schemas.evaluation import Judged, Outcome, Pair, Result, Verdict
+
+_LOST = ("not-in-text", "no-document", "no-page")
+"""Faults that a question has when the index lost what it is judged by."""
+
+_NAMED = 20
+Rows = Mapping[str, Judged]
+
+
+def gate(candidate: Result, baseline: Result) -> Verdict:
+    """Not ok when the candidate's main strategy is significantly worse than the baseline's on any recall, lacks
+    an answer that the baseline had whole, or answers more of the questions that must be refused.
+
+    Worse is judged by the raw p of the exact sign test, two-sided under .05: a guard that corrects for the four
+    recalls would let more harm through. Questions are matched by their words and ground truth, not by their ids.
+    Raises `UsageError` when the two have no question in common or judge by different texts.
+    """
+    new, old = _main(candidate), _main(baseline)
+    common = [one for one in new if one in old]
+    if not common or candidate.judge != baseline.judge:
+        raise UsageError(
+            f"{_title(candidate)} and {_title(baseline)} can't be compared: they "
+            + ("have no question in common" if not common else "judge by different texts")
+        )
+    pairs = _pairs(new, old, common, candidate, baseline)
+    worse = [pair for pair in pairs if pair.metric != DESTROYED and _worse(pair)]
+    destroyed = tuple(new[one].question_id for one in common if _has_lost(new[one], old[one]))
+    bluffs = {
+        name: [one for one in common if rows[one].answered] for name, rows in (("new", new), ("old", old))
+    }
+    bluffed = tuple(new[one].question_id for one in bluffs["new"] if old[one].answered is False)
+    more = len(bluffs["new"]) - len(bluffs["old"]) if bluffed else 0
+    reasons = [
+        *(_worse_words(pair) for pair in worse),
+        *(
+            [f"lacks {len(destroyed)} answers that the baseline had: {_names(destroyed)}"]
+            if destroyed
+            else []
+        ),
+        *([f"bluffs {more} times more, on: {_names(bluffed)}"] if more > 0 else []),
+    ]
+    return Verdict(
+        ok=not reasons,
+        baseline=_title(baseline),
+        candidate=_title(candidate),
+        pairs=tuple(pairs),
+        destroyed=destroyed,
+        bluffed=bluffed,
+        reasons=tuple(reasons),
+        notes=tuple(_notes(new, old, common, candidate, baseline)),
+    )
+
+
+def _main(result: Result) -> dict[str, Judged]:
+    """The rows of the main strategy by what they ask."""
+    return {row.question_sha256: row for row in result.rows if row.strategy == result.main}
+
+
+def _pairs(new: Rows, old: Rows, common: Sequence[str], candidate: Result, baseline: Result) -> list[Pair]:
+    both = [one for one in common if new[one].role == "answerable" == old[one].role]
+    truths = {new[one].question_id: tuple(new[one].ground.split(":", 1)) for one in both}
+    first, second = (
+        [Outcome(new[one].question_id, rows[one].rank, bool(rows[one].destroyed)) for one in both]
+        for rows in (old, new)
+    )
+    stage = Stage("gate", _title(baseline), _title(candidate))
+    return corrected(pairs_of(stage, first, second, truths)) if both else []
+
+
+def _worse(pair: Pair) -> bool:
+    return pair.p is not None and pair.p < ALPHA and len(pair.lost) > len(pair.won)
+
+
+def _has_lost(new: Judged, old: Judged) -> bool:
+    if old.role != "answerable" or old.destroyed:
+        return False
+    return bool(new.destroyed) or (new.role == "left out" and new.fault in _LOST)
+
+
+def _worse_words(pair: Pair) -> str:
+    return (
+        f"{pair.metric} is significantly worse (+{len(pair.won)}/−{len(pair.lost)} of {pair.of}, "
+        f"p = {pair.p:.3g}): lost {_names(pair.lost)}"
+    )
+
+
+def _notes(new: Rows, old: Rows, common: Sequence[str], candidate: Result, baseline: Result) -> list[str]:
+    notes = []
+    left_out = [new[one].question_id for one in common if new[one].role == "left out" != old[one].role]
+    left_out = [
+        one
+        for one in left_out
+        if one not in {new[c].question_id for c in common if _has_lost(new[c], old[c])}
+    ]
+    if left_out:
+        notes.append(f"not compared, since their ground truth no longer holds: {_names(left_out)}")
+    if alone := [new[one].question_id for one in new if one not in old]:
+        notes.append(f"only the candidate was asked: {_names(alone)}")
+    if alone := [old[one].question_id for one in old if one not in new]:
+        notes.append(f"only the baseline was asked: {_names(alone)}")
+    if candidate.threshold != baseline.threshold:
+        notes.append(
+            f"the thresholds differ: {baseline.threshold:g} of the baseline, {candidate.threshold:g} of the "
+            "candidate"
+        )
+    return notes
+
+
+def _title(result: Result) -> str:
+    name = result.name or "this evaluation"
+    return f"{name} ({result.main}, {result.space.model}, version {result.version})"
+
+
+def _names(ids: Sequence[str]) -> str:
+    rest = len(ids) - _NAMED
+    return ", ".join(ids[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")

@@ -9,6 +9,7 @@ import hashlib
 import os
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from prefect import flow
@@ -20,19 +21,20 @@ from encoders.models import Model, resolve_model
 from flows.window import hand_out
 from schemas.records import Policy
 from schemas.settings import Settings
-from storage.index import Index
+from storage.migration import remove_expired
 from storage.runs import Run, begin_run, finish_run
+from storage.spaces import spaces_of
 from tasks.discover import discover, source_root
 from tasks.document import Line, document_task
 from tasks.embed import EmbedOrder
-from tasks.plan import policy_of, space_of
+from tasks.plan import made_or_opened, policy_of, resolved, space_of
+from tasks.probes import check_probes
 from tasks.publish import Publisher
+from tasks.standby import EMBEDDER_MEMORY_BYTES, embed_in, standbys
 from tasks.supervise import end_leftovers, pool
 
 IN_FLIGHT = 16
 """Documents handed out at a time: enough to share a commit and keep every child busy, few enough for memory."""
-
-EMBEDDER_MEMORY_BYTES = 6 << 30
 
 
 @flow(
@@ -44,16 +46,19 @@ EMBEDDER_MEMORY_BYTES = 6 << 30
 def reindex(source: str, index: str, settings: Settings, retry: tuple[str, ...] | None = None) -> State:
     """Completed with the `Counts` of the run, also when documents failed: the ledger has each one's reason."""
     root = source_root(Path(source), Path(index))
-    model = resolve_model(settings.model)
-    policy = policy_of(settings, retry)
     with (
-        Index.create(Path(index), space_of(model, settings)) as opened,
+        made_or_opened(Path(index), settings) as opened,
         begin_run(opened, "reindex", str(root)) as run,
     ):
+        settings = resolved(opened.path, settings)  # once more: a migration may have switched before our lock
+        model = resolve_model(settings.model)
+        opened.require_space(space_of(model, settings))
+        policy = policy_of(settings, retry)
         registered = discover(run, policy)
         if registered.pending:
             _index_documents(run, registered.pending, settings, policy, model)
         counts = finish_run(run)
+        remove_expired(opened)
     return Completed(message=", ".join(f"{n} {name}" for name, n in asdict(counts).items()), data=counts)
 
 
@@ -74,5 +79,8 @@ def _index_documents(
         embedding = children.enter_context(
             pool(1, EMBEDDER_MEMORY_BYTES, family, first=("embed", EmbedOrder(model, ())))
         )
-        line = Line(run, policy, settings, model, extraction, embedding, Publisher(run, policy))
+        check_probes(run.index, spaces_of(run.index)[0], partial(embed_in, embedding, model))
+        beside = children.enter_context(standbys(run.index, family, settings.limits.deadline_s))
+        publisher = Publisher(run, policy)
+        line = Line(run, policy, settings, model, extraction, embedding, publisher, tuple(beside))
         hand_out(document_task(line), pending, IN_FLIGHT, line.errors)

@@ -29,7 +29,7 @@ class Index:
     @classmethod
     def open(cls, path: Path) -> "Index":
         """An existing index. Raises `UsageError` when there is none, `IndexBroken` when it can't be read."""
-        if not _has_ledger(path):
+        if not has_index(path):
             raise UsageError(f"no index at {path}: make one with `pincite index SOURCE --index {path}`")
         index = cls(path)
         try:
@@ -46,7 +46,7 @@ class Index:
         `setting` names the model in the settings where that is not its name but a folder.
         """
         _make_folder(path)
-        if not _has_ledger(path):
+        if not has_index(path):
             _make_ledger(path, space, setting)
         index = cls.open(path)
         try:
@@ -150,7 +150,8 @@ def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
 
 
-def _has_ledger(path: Path) -> bool:
+def has_index(path: Path) -> bool:
+    """Whether an index was made at `path`. Raises `UsageError` when its folder can't be reached."""
     try:
         return (path / LEDGER_FILE).is_file()
     except OSError as error:

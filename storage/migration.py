@@ -182,6 +182,11 @@ def old_space_expired(index: Index, now: float) -> bool:
     return kept and isinstance(days, int | float) and now >= migration.ended_at + days * 86_400
 
 
+def remove_expired(index: Index) -> tuple[Space, ...]:
+    """Removes the old space when the days are over for which it was to be kept; what was removed."""
+    return remove_old(index) if old_space_expired(index, time.time()) else ()
+
+
 def _kept_now(index: Index) -> tuple[Kept, ...]:
     with transactions.reading(index.engine) as connection:
         return kept_spaces(connection)

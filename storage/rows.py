@@ -22,7 +22,7 @@ class Finished:
     title: str  # the document's own, or made from its name
     prepared: Prepared
     vectors: np.ndarray  # float32 [chunks, dimension]
-    copies: tuple["Copy | Blocked", ...] = ()  # the same in each space that is kept beside the live one
+    copies: tuple["Copy | Blocked", ...] = ()  # the same in the spaces that are kept beside the live one
 
 
 @dataclass(frozen=True, slots=True)

@@ -305,9 +305,7 @@ def _stale_reason(state: str, reason: str | None, same_file: bool) -> str:
     return "" if same_file else "the file has changed since"
 
 
-def _live_segments(
-    connection: sa.Connection, version: int, space_id: int
-) -> Iterator[tuple[Segment, int]]:
+def _live_segments(connection: sa.Connection, version: int, space_id: int) -> Iterator[tuple[Segment, int]]:
     """Segments with the versions at which they began."""
     segments = ledger.segments
     query = (

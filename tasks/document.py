@@ -1,7 +1,8 @@
 """One document from its lease to its outcome: prepare → embed → publish."""
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
@@ -18,6 +19,7 @@ from storage.runs import Run
 from tasks.embed import EmbedOrder
 from tasks.prepare import Order, document_title
 from tasks.publish import Publisher, check_invariants
+from tasks.standby import Standby, copy_for
 from tasks.supervise import Pool, PoolClosed, StageFailed
 
 LEASE_SLACK_S = 600.0
@@ -34,6 +36,7 @@ class Line:
     extraction: Pool
     embedding: Pool
     publisher: Publisher
+    standbys: Sequence[Standby] = ()
     errors: list[BaseException] = field(default_factory=list)  # what is no document's own fault
 
 
@@ -65,7 +68,8 @@ def _finish(line: Line, job: Job) -> Finished:
         check_invariants(prepared, vectors, line.model.dimension, line.settings.chunker == DEFAULT_CHUNKER)
     except DocumentError as error:
         raise StageFailed(Failure("publish", error.kind, error.message, error.page)) from error
-    return Finished(job, document_title(prepared.extraction, job.path), prepared, vectors)
+    one = Finished(job, document_title(prepared.extraction, job.path), prepared, vectors)
+    return replace(one, copies=tuple(copy_for(standby, one) for standby in line.standbys))
 
 
 def document_task(line: Line) -> Task[[str], State | None]:

@@ -1,24 +1,63 @@
 """Plan: what the settings mean for a run."""
 
-from encoders.models import Model
+from pathlib import Path
+
+from encoders.models import Model, resolve_model
 from encoders.terms import TOKENIZER
 from schemas.records import Policy, Space
-from schemas.settings import PIPELINE_VERSION, Settings, limits_digest, recipe
+from schemas.settings import PIPELINE_VERSION, Settings, completed, limits_digest, recipe
+from storage.index import Index, has_index
+from storage.spaces import spaces_of
 from tasks.chunking.chunk import require_strategy
 
 
 def space_of(model: Model, settings: Settings) -> Space:
     """The space of an index made with these settings. Raises `UsageError` for an unknown chunker."""
-    require_strategy(settings.chunker)
+    return space_of_model(model, settings.chunker)
+
+
+def space_of_model(model: Model, chunker: str) -> Space:
+    """As `space_of`, of a chunker by name."""
+    require_strategy(chunker)
     return Space(
         model=model.name,
         fingerprint=model.fingerprint,
         dimension=model.dimension,
         window=model.window,
         pipeline=PIPELINE_VERSION,
-        chunker=settings.chunker,
+        chunker=chunker,
         tokenizer=TOKENIZER,
     )
+
+
+def setting_of(given: str, model: Model) -> str:
+    """What names a model in the settings wherever they are read: its folder in full, or its known name."""
+    folder = Path(given).expanduser()
+    return str(model.folder) if folder.is_dir() and folder.resolve() == model.folder else model.name
+
+
+def resolved(index: Path, settings: Settings) -> Settings:
+    """The settings with model and chunker of the index where they name none, and the defaults for a new index.
+
+    Raises as `Index.open` does when what is there can't be read.
+    """
+    if not has_index(index):
+        return completed(settings)
+    with Index.open(index) as opened:
+        live = spaces_of(opened)[0]
+    return completed(settings, live.setting, live.space.chunker)
+
+
+def made_or_opened(index: Path, settings: Settings) -> Index:
+    """The index, made if there is none. Raises `SpaceMismatch` when the settings name another space."""
+    whole = resolved(index, settings)
+    model = resolve_model(whole.model)
+    return Index.create(index, space_of(model, whole), setting_of(whole.model, model))
+
+
+def makeable(space: Space) -> bool:
+    """Whether this Pincite can make documents of a space, if its model is on this machine."""
+    return (space.pipeline, space.tokenizer) == (PIPELINE_VERSION, TOKENIZER)
 
 
 def policy_of(settings: Settings, retry: tuple[str, ...] | None = None) -> Policy:

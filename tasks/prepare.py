@@ -34,12 +34,12 @@ def prepare(order: Order, at: At) -> Prepared:
     extraction = extract(Path(job.absolute), settings, lambda page: at("extract", page))
     _require_unchanged(job)
     at("chunk", None)
-    wordpieces = _wordpieces(order.model)
+    wordpieces = wordpieces_of(order.model)
     title = document_title(extraction, job.path)
     chunks = chunk(extraction, title, settings.chunker, wordpieces.count_many, order.model.window)
     if not chunks:
         raise Unreadable("no text: nothing in it that could be quoted")
-    unfit = _embedding_warnings(chunks, wordpieces)
+    unfit = unfit_warnings(chunks, wordpieces)
     at("lexical", None)
     return Prepared(
         replace(extraction, warnings=(*extraction.warnings, *unfit)),
@@ -49,7 +49,8 @@ def prepare(order: Order, at: At) -> Prepared:
     )
 
 
-def _embedding_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tuple[DocumentWarning, ...]:
+def unfit_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tuple[DocumentWarning, ...]:
+    """The warning that an embedding model can't read these chunks; () where it can."""
     fitness = measure_fitness([chunk.content for chunk in chunks], wordpieces)
     if fitness.readable:
         return ()
@@ -66,7 +67,7 @@ def _embedding_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tupl
 
 def warm_up(model: Model, _at: At) -> None:
     """Loads what every document needs, so that no document pays for it."""
-    _wordpieces(model).count("")
+    wordpieces_of(model).count("")
 
 
 def document_title(extraction: Extraction, path: str) -> str:
@@ -74,8 +75,9 @@ def document_title(extraction: Extraction, path: str) -> str:
     return extraction.title or PurePosixPath(path).stem
 
 
-@lru_cache(maxsize=1)
-def _wordpieces(model: Model) -> WordPieces:
+@lru_cache(maxsize=2)
+def wordpieces_of(model: Model) -> WordPieces:
+    """The tokenizer of a model, kept between documents."""
     return WordPieces(model)
 
 

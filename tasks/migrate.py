@@ -1,0 +1,188 @@
+"""Migrate: brings the space beside the live one level with it, from what is stored.
+
+differences → batches in the order in which they lie → derive → publish_copies       until nothing is missing
+
+Vectors are made while nobody waits; the lock of the index is held only to publish them.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import nullcontext
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.errors import Failure
+from schemas.records import Chunk, Extraction, Job, Prepared
+from storage.extractions import extraction_of
+from storage.index import Index
+from storage.invariants import vector_problems
+from storage.level import Difference, differences, publish_copies
+from storage.lock import patient
+from storage.migration import Migration, blockers
+from storage.rows import Blocked, Copy, Finished, posting_rows, restamped
+from storage.snapshot import Snapshot
+from storage.stored_rows import StoredRows
+from tasks.derive import Derived, Known
+from tasks.standby import Standby, made_copy
+
+BATCH_S = 20.0
+"""How long a batch should take: what a kill loses, and how often a throttled migration rests."""
+FIRST_CHUNKS = 256
+MOST_CHUNKS = 2_048
+
+Tell = Callable[[], None]
+"""Called after each batch, for who shows the progress."""
+
+
+class Builder:
+    """Brings one space level. What can't be brought over is tried once, and again by the next builder."""
+
+    def __init__(
+        self,
+        index: Index,
+        migration: Migration,
+        standby: Standby,
+        throttle: float = 1.0,
+        tell: Tell = lambda: None,
+    ) -> None:
+        """`throttle` is the share of the time in which it works, above 0 and at most 1."""
+        self._index = index
+        self._migration = migration
+        self._standby = standby
+        self._throttle = throttle
+        self._tell = tell
+        self._tried: set[tuple[str, int]] = set()
+        self._most = FIRST_CHUNKS
+
+    def missing(self) -> tuple[Difference, ...]:
+        """What is to be brought over and was not tried; not what was waived as it is now."""
+        waived = {
+            (one.document_id, one.revision) for one in blockers(self._index, self._migration) if one.waived
+        }
+        return tuple(
+            one
+            for one in differences(self._index, self._standby.kept.space_id)
+            if one.why in ("missing", "outdated")
+            and (one.document_id, one.revision) not in waived | self._tried
+        )
+
+    def catch_up(self, held: bool = False) -> None:
+        """Returns when nothing is missing that can be brought over. `held`: the caller has the lock of the index."""
+        while todo := self.missing():
+            with self._index.snapshot() as snapshot:
+                reader = _Reader(snapshot, self._standby, [one.document_id for one in todo])
+                for batch in self._batches(reader.ordered(todo)):
+                    self._bring(reader, batch, held)
+
+    def _batches(self, todo: Sequence[Difference]) -> Iterator[list[Difference]]:
+        batch: list[Difference] = []
+        for one in todo:
+            if batch and sum(other.chunks for other in batch) + one.chunks > self._most:
+                yield batch
+                batch = []
+            batch.append(one)
+        yield batch
+
+    def _bring(self, reader: "_Reader", batch: Sequence[Difference], held: bool) -> None:
+        began = time.monotonic()
+        copies = reader.copies(batch)
+        took_s = time.monotonic() - began
+        with nullcontext() if held else patient(self._index.path):
+            publish_copies(self._index, self._migration, copies)
+        self._tried |= {(one.document_id, one.revision) for one in batch}
+        self._tell()
+        faster = sum(one.chunks for one in batch) * BATCH_S / max(took_s, 1e-3)
+        self._most = int(min(max(faster, 64), 2 * self._most, MOST_CHUNKS))
+        if not held:
+            time.sleep(took_s * (1 / self._throttle - 1))
+
+
+class _Reader:
+    """Reads documents of a snapshot and makes copies of them."""
+
+    def __init__(self, snapshot: Snapshot, standby: Standby, document_ids: Collection[str]) -> None:
+        self._standby = standby
+        without = () if standby.keeps_vectors else ("embedding",)
+        self._chunks = StoredRows(snapshot, "chunks", document_ids, without)
+        self._texts = StoredRows(snapshot, "texts", document_ids)
+
+    def ordered(self, todo: Sequence[Difference]) -> list[Difference]:
+        rows = self._chunks if self._standby.keeps_chunks else self._texts
+        place = {one: number for number, one in enumerate(rows.ordered(one.document_id for one in todo))}
+        return sorted(todo, key=lambda one: place[one.document_id])
+
+    def copies(self, batch: Sequence[Difference]) -> list[Copy | Blocked]:
+        """One for each document that is still there, as a copy or with the reason why there is none."""
+        standby = self._standby
+        stored = {one.document_id: self._chunks.of(one.document_id) for one in batch}
+        there = [one for one in batch if stored[one.document_id].num_rows]
+        kept = [one for one in there if standby.keeps_chunks]
+        derived = self._derived(
+            [Known(one.document_id, "", _chunks(stored[one.document_id])) for one in kept]
+        )
+        again = [one for one in there if not _settled(derived.get(one.document_id))]
+        made = [
+            self._restamped(one, derived[one.document_id], stored[one.document_id])
+            for one in kept
+            if one not in again
+        ]
+        return [*made, *self._chunked_anew(again)]
+
+    def _derived(self, known: Sequence[Known]) -> dict[str, Derived | Failure]:
+        outcomes = self._standby.derive(known, not self._standby.keeps_vectors) if known else ()
+        return {one.document_id: outcome for one, outcome in zip(known, outcomes, strict=True)}
+
+    def _restamped(self, one: Difference, derived: Derived | Failure, stored: pa.Table) -> Copy | Blocked:
+        space_id, space = self._standby.kept.space_id, self._standby.kept.space
+        if isinstance(derived, Failure):
+            return Blocked(space_id, one.document_id, one.revision, derived.reason)
+        vectors = _vectors(stored, space.dimension) if derived.vectors is None else derived.vectors
+        if problems := vector_problems(vectors, len(derived.chunks), space.dimension):
+            return Blocked(space_id, one.document_id, one.revision, problems[0])
+        return Copy(
+            space_id,
+            one.document_id,
+            one.revision,
+            restamped(stored, derived.chunks, derived.terms, vectors, space),
+            posting_rows(one.document_id, one.revision, derived.terms),
+            derived.unfit,
+        )
+
+    def _chunked_anew(self, batch: Sequence[Difference]) -> Iterator[Copy | Blocked]:
+        texts = {one.document_id: self._texts.of(one.document_id).to_pylist() for one in batch}
+        whole = {key: (rows[0]["title"], extraction_of(rows[0])) for key, rows in texts.items() if rows}
+        derived = self._derived([Known(key, title, (), text) for key, (title, text) in whole.items()])
+        for one in batch:
+            if one.document_id in whole:
+                title, extraction = whole[one.document_id]
+                yield self._copy(one, derived[one.document_id], title, extraction)
+
+    def _copy(
+        self, one: Difference, derived: Derived | Failure, title: str, extraction: Extraction
+    ) -> Copy | Blocked:
+        space_id, space = self._standby.kept.space_id, self._standby.kept.space
+        if isinstance(derived, Failure):
+            return Blocked(space_id, one.document_id, one.revision, derived.reason)
+        if not derived.chunks:
+            reason = f"the chunker {space.chunker} leaves nothing of it"
+            return Blocked(space_id, one.document_id, one.revision, reason)
+        job = Job(one.document_id, one.path, "", "", 0, one.revision, 0)
+        vectors = np.empty((0, space.dimension), dtype=np.float32)
+        finished = Finished(job, title, Prepared(extraction, (), ()), vectors)
+        return made_copy(self._standby, finished, derived, extraction, vectors)
+
+
+def _settled(derived: Derived | Failure | None) -> bool:
+    """Whether stored chunks were enough: they may be too long for the window of the other model."""
+    return isinstance(derived, Failure) or (derived is not None and bool(derived.chunks))
+
+
+def _chunks(stored: pa.Table) -> tuple[Chunk, ...]:
+    return tuple(Chunk(**row) for row in stored.select(Chunk.__slots__).to_pylist())
+
+
+def _vectors(stored: pa.Table, dimension: int) -> np.ndarray:
+    flat = stored["embedding"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    vectors: np.ndarray = flat.reshape(-1, dimension)
+    return vectors

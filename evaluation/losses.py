@@ -134,19 +134,19 @@ class Tracer:
         return all(self._ends_beyond(row, ground.question.needle) for row in sorted(ground.evidence))
 
     def _ends_beyond(self, row: int, needle: str) -> bool:
-        text, window = self._passages.texts[row], self._passages.space.window
-        at = text.rfind(needle) if needle else -1
-        if at < 0 or self._passages.tokens[row] <= window:
+        chunk, window = self._passages.chunks[row], self._passages.window
+        at = chunk.text.rfind(needle) if needle else -1
+        if at < 0 or chunk.tokens <= window:
             return False
-        return self._wordpieces.count(text[: at + len(needle)]) > window
+        return self._wordpieces.count(chunk.text[: at + len(needle)]) > window
 
     def _show(self, row: int, one: Ranked | None, handed: Sequence[int]) -> Shown:
-        passages = self._passages
+        chunk = self._passages.chunks[row]
         return Shown(
-            passages.chunk_ids[row],
-            passages.documents[row],
-            passages.locators[row],
-            passages.contents[row],
+            chunk.chunk_id,
+            chunk.document,
+            chunk.locator,
+            chunk.content,
             rank=handed.index(row) + 1 if row in handed else None,
             dense_rank=one.dense_rank if one else None,
             bm25_rank=one.bm25_rank if one else None,

@@ -1,18 +1,25 @@
 """The chunks of one version as an evaluation looks at them: which of them answer a question, and what they cost.
 
-A row is a chunk's place in chunk-id order, as in `retrieval.corpus`.
+They go by their row in the corpus that ranks them (`retrieval.corpus`).
 """
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import Any
+
+import numpy as np
 
 from encoders.wordpieces import WordPieces
+from retrieval.corpus import Corpus
 from schemas.evaluation import Cost, Judge, Question
 from storage.snapshot import Snapshot
+
+NEEDLE = "needle"
+Truth = tuple[str, ...]
 
 _COLUMNS = (
     "chunk_id",
@@ -27,10 +34,24 @@ _COLUMNS = (
     "page_last",
     "tokens",
 )
-NEEDLE = "needle"
-Truth = tuple[str, ...]
-
 _BETWEEN = "\0"  # in no canonical text, so in no needle that stands in one
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One live chunk; `header` and `overlap` are what stands before the content in the embedded text."""
+
+    chunk_id: str
+    document: str  # path
+    text: str
+    content: str
+    header: str
+    overlap: str
+    start: int
+    end: int
+    locator: str
+    pages: range  # 1-based; empty where the document has none
+    tokens: int  # word-pieces, special tokens included
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +66,18 @@ class Ground:
 
 
 class Passages:
-    """The live chunks of a snapshot."""
+    """The live chunks of a snapshot by their row in the corpus."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.space = snapshot.space
-        table = snapshot.chunks(_COLUMNS)
+    def __init__(self, snapshot: Snapshot, corpus: Corpus) -> None:
+        self.window = snapshot.space.window
         paths = {document.document_id: document.path for document in snapshot.documents()}
-        self.chunk_ids: list[str] = table["chunk_id"].to_pylist()
-        self.document_ids: list[str] = table["document_id"].to_pylist()
-        self.documents = [paths[one] for one in self.document_ids]
-        self.headers: list[str] = table["header"].to_pylist()
-        self.texts: list[str] = table["text"].to_pylist()
-        self.contents: list[str] = table["content"].to_pylist()
-        self.spans: list[tuple[int, int]] = list(
-            zip(table["start"].to_pylist(), table["end"].to_pylist(), strict=True)
-        )
-        self.locators: list[str] = table["locator"].to_pylist()
-        self.tokens: list[int] = table["tokens"].to_pylist()
-        self._pages = list(zip(table["page_first"].to_pylist(), table["page_last"].to_pylist(), strict=True))
-
-    def __len__(self) -> int:
-        return len(self.chunk_ids)
+        rows = np.flatnonzero(corpus.live)
+        in_order = rows[np.argsort(corpus.order(rows))].tolist()  # by chunk id, as the table is
+        table = snapshot.chunks(_COLUMNS).to_pylist()
+        self.chunks: Mapping[int, Chunk] = {
+            row: _chunk(columns, paths[columns["document_id"]])
+            for row, columns in zip(in_order, table, strict=True)
+        }
 
     def grounds(self, questions: Sequence[Question], judge: Judge) -> tuple[list[Ground], list[str]]:
         """(the answerable questions with their evidence, ids of those that can't be judged by these chunks).
@@ -91,20 +103,19 @@ class Passages:
         return grounds, unjudged
 
     def _by_needle(self, question: Question, number: int, judge: Judge) -> Ground:
-        quoted = self._holding(question, self.contents, lambda: self._joined_contents)
-        embedded = quoted
-        if judge == "text" or not quoted:
-            embedded = self._holding(question, self.texts, lambda: self._joined_texts)
+        quoted = self._holding(question, "content")
+        embedded = quoted if quoted and judge == "content" else self._holding(question, "text")
         return Ground(question, number, quoted if judge == "content" else embedded, not quoted, not embedded)
 
-    def _holding(
-        self, question: Question, strings: Sequence[str], joined: Callable[[], "_Joined"]
-    ) -> frozenset[int]:
-        needle = question.needle
-        if question.document:
-            rows = self._rows_of.get(question.document, ())
-            return frozenset(row for row in rows if needle in strings[row])
-        return frozenset(joined().rows_with(needle))
+    def _holding(self, question: Question, where: Judge) -> frozenset[int]:
+        if not question.document:
+            joined = self._joined_contents if where == "content" else self._joined_texts
+            return frozenset(joined.rows_with(question.needle))
+        return frozenset(
+            row
+            for row in self._rows_of.get(question.document, ())
+            if question.needle in getattr(self.chunks[row], where)
+        )
 
     def _named(self, question: Question) -> frozenset[int] | None:
         """Rows of what the question names; None when these chunks have nothing of it."""
@@ -126,64 +137,67 @@ class Passages:
         if rows is None:
             return None
         wanted = set(question.pages)
-        return frozenset(
-            row
-            for row in rows
-            if (first := self._pages[row][0]) is not None
-            and not wanted.isdisjoint(range(first, (self._pages[row][1] or first) + 1))
-        )
+        return frozenset(row for row in rows if not wanted.isdisjoint(self.chunks[row].pages))
 
     def parts(self, document: str, start: int, end: int) -> list[int]:
-        """Rows of a document that share a character with `[start, end)` of its text."""
-        return [
-            row
-            for row in self._rows_of.get(document, ())
-            if self.spans[row][0] < end and start < self.spans[row][1]
-        ]
+        """Rows of a document that share a character with `[start, end)` of its text, in text order."""
+        rows = self._rows_of.get(document, ())
+        return [row for row in rows if self.chunks[row].start < end and start < self.chunks[row].end]
 
     @cached_property
     def _rows_of(self) -> dict[str, list[int]]:
         rows: dict[str, list[int]] = {}
-        for row, path in enumerate(self.documents):
-            rows.setdefault(path, []).append(row)
+        for row, chunk in self.chunks.items():
+            rows.setdefault(chunk.document, []).append(row)
         return rows
 
     @cached_property
     def row_of(self) -> dict[str, int]:
         """The row of each chunk id."""
-        return {one: row for row, one in enumerate(self.chunk_ids)}
+        return {chunk.chunk_id: row for row, chunk in self.chunks.items()}
 
     @cached_property
     def _joined_contents(self) -> "_Joined":
-        return _Joined(self.contents)
+        return _Joined({row: chunk.content for row, chunk in self.chunks.items()})
 
     @cached_property
     def _joined_texts(self) -> "_Joined":
-        return _Joined(self.texts)
+        return _Joined({row: chunk.text for row, chunk in self.chunks.items()})
 
     def cost(self, wordpieces: WordPieces) -> Cost:
-        """Counted by the model's own tokenizer; header and overlap are what stands before the content."""
+        """Counted by the model's own tokenizer."""
         special = wordpieces.count("a") - 1  # special tokens and prompt; "a" is one piece to every model
-        window = self.space.window
-        leads = list(self._leads())
-        tokens = sum(self.tokens) - special * len(self)
-        header_tokens = _pieces([header for header, _ in leads], wordpieces, special)
+        chunks = self.chunks.values()
+        tokens = sum(chunk.tokens - special for chunk in chunks)
+        header_tokens = _pieces([chunk.header for chunk in chunks], wordpieces, special)
         return Cost(
-            chunks=len(self),
+            chunks=len(chunks),
             tokens=tokens,
             header_tokens=header_tokens,
-            overlap_tokens=_pieces([overlap for _, overlap in leads], wordpieces, special),
+            overlap_tokens=_pieces([chunk.overlap for chunk in chunks], wordpieces, special),
             header_share=header_tokens / tokens if tokens else None,
-            over_window=sum(count > window for count in self.tokens),
-            cut_tokens=sum(max(0, count - window) for count in self.tokens),
+            over_window=sum(chunk.tokens > self.window for chunk in chunks),
+            cut_tokens=sum(max(0, chunk.tokens - self.window) for chunk in chunks),
         )
 
-    def _leads(self) -> Iterator[tuple[str, str]]:
-        """(header, overlap) of each embedded text; "" where it has none."""
-        for header, text, content in zip(self.headers, self.texts, self.contents, strict=True):
-            before = text[: len(text) - len(content)]
-            head = f"[{header}]\n"
-            yield (head, before[len(head) :]) if before.startswith(head) else ("", before)
+
+def _chunk(columns: Mapping[str, Any], document: str) -> Chunk:
+    before = columns["text"][: len(columns["text"]) - len(columns["content"])]
+    header = f"[{columns['header']}]\n"
+    first, last = columns["page_first"], columns["page_last"]
+    return Chunk(
+        columns["chunk_id"],
+        document,
+        columns["text"],
+        columns["content"],
+        header=header if before.startswith(header) else "",
+        overlap=before.removeprefix(header),
+        start=columns["start"],
+        end=columns["end"],
+        locator=columns["locator"],
+        pages=range(0) if first is None else range(first, last + 1),
+        tokens=columns["tokens"],
+    )
 
 
 def ground_truth(question: Question) -> Truth:
@@ -207,13 +221,14 @@ def _pieces(texts: Sequence[str], wordpieces: WordPieces, special: int) -> int:
 class _Joined:
     """Many strings as one, in which a needle is found at once."""
 
-    def __init__(self, strings: Sequence[str]) -> None:
-        self._text = _BETWEEN.join(strings)
-        self._starts = [0, *accumulate(len(one) + len(_BETWEEN) for one in strings)][: len(strings)]
+    def __init__(self, strings: Mapping[int, str]) -> None:
+        self._rows = list(strings)
+        self._text = _BETWEEN.join(strings.values())
+        self._starts = [0, *accumulate(len(one) + len(_BETWEEN) for one in strings.values())]
 
     def rows_with(self, needle: str) -> Iterator[int]:
         at = self._text.find(needle)
         while at >= 0:
-            row = bisect_right(self._starts, at) - 1
-            yield row
-            at = self._text.find(needle, self._starts[row + 1] if row + 1 < len(self._starts) else at + 1)
+            place = bisect_right(self._starts, at) - 1
+            yield self._rows[place]
+            at = self._text.find(needle, self._starts[place + 1])

@@ -48,14 +48,15 @@ class Ranker:
         corpus = self._corpus
         if not len(corpus):
             return {mode: Listed([], []) for mode in modes}
-        lexical = corpus.bm25_scores(terms(query))
+        lexical = corpus.lexical(terms(query))
+        live = None if corpus.every_row_lives else corpus.live
 
         def ranking(mode: Mode, depth: int) -> list[Ranked]:
             if mode == "bm25":
                 return bm25_ranking(lexical, depth)
             if mode == "dense":
-                return dense_ranking(vector, corpus.matrix, depth)
-            return hybrid_ranking(vector, corpus.matrix, lexical, depth, None, corpus.unread)
+                return dense_ranking(vector, corpus.vectors, depth, live)
+            return hybrid_ranking(vector, corpus.vectors, lexical, depth, live, corpus.unread)
 
         found: dict[Mode, Listed] = {}
         for mode in modes:

@@ -2,7 +2,7 @@
 
 pincite index ./docs
 
-discover → document (lease → prepare → embed → publish) × n → counts
+discover → document (lease → prepare → embed → publish) × n → counts → search cache
 """
 
 import hashlib
@@ -21,6 +21,7 @@ from encoders.models import Model, resolve_model
 from flows.window import hand_out
 from schemas.records import Policy
 from schemas.settings import Settings
+from storage.cache import refresh_cache
 from storage.migration import remove_expired
 from storage.runs import Run, begin_run, finish_run
 from storage.spaces import spaces_of
@@ -59,6 +60,7 @@ def reindex(source: str, index: str, settings: Settings, retry: tuple[str, ...] 
             _index_documents(run, registered.pending, settings, policy, model)
         counts = finish_run(run)
         remove_expired(opened)
+        refresh_cache(opened)
     return Completed(message=", ".join(f"{n} {name}" for name, n in asdict(counts).items()), data=counts)
 
 

@@ -5,6 +5,7 @@ Exit codes: 0 all well, 1 some documents failed or a check fell short, 2 wrong u
 """
 
 import sys
+from collections.abc import Mapping
 
 from typer.core import TyperGroup
 
@@ -54,11 +55,40 @@ COMMANDS = {
 }
 """Name to (where it is, the first line of its docstring): a command is imported when it runs."""
 
+GROUPS = {
+    "questions": (
+        "Sets of questions with their ground truth.",
+        {
+            "check": (
+                "pincite.commands.questions:check",
+                "Check that each needle stands in the index exactly once and is no heading.",
+            ),
+            "import": (
+                "pincite.commands.questions:import_set",
+                "Turn a published set into documents to index and questions to ask.",
+            ),
+        },
+    ),
+}
+"""Name to (summary, its commands, each as in `COMMANDS`)."""
+
+
+def _lazy(commands: Mapping[str, tuple[str, str]]) -> list[LazyCommand]:
+    return [LazyCommand(name, target, summary) for name, (target, summary) in commands.items()]
+
+
+def _groups() -> list[TyperGroup]:
+    return [
+        TyperGroup(name=name, help=summary, no_args_is_help=True, commands=_lazy(commands))
+        for name, (summary, commands) in GROUPS.items()
+    ]
+
+
 app = TyperGroup(
     name="pincite",
     help="Index documents, search them, and get passages whose place can be checked.",
     no_args_is_help=True,
-    commands={name: LazyCommand(name, target, summary) for name, (target, summary) in COMMANDS.items()},
+    commands=[*_lazy(COMMANDS), *_groups()],
 )
 
 

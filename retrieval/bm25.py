@@ -11,20 +11,38 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from retrieval.order import Floats, Mask, Order, Rows, as_numbered, best_first
+
 K1 = 1.2
 B = 0.75
 
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int32]
 Number = TypeVar("Number", float, Floats)
+_ROUNDING = 1e-9  # of a score: sums of the same shares in another order differ by less
 
 
 @dataclass(frozen=True, slots=True)
 class TermPostings:
-    """The chunks that hold one term: each row once, with its frequency there (at least 1)."""
+    """The chunks that hold one term: each row once, ascending, with its frequency there (at least 1)."""
 
-    rows: Rows
-    tf: Floats
+    rows: Counts
+    tf: Counts
+    most: int  # the highest frequency; 0 when there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What BM25 knows of a corpus."""
+
+    N: int
+    norms: Floats  # of each row, k1(1 - b + b|d|/avgdl)
+
+
+def statistics(lengths: Floats, live: Mask | None = None) -> Statistics:
+    """Of a corpus whose chunks have these lengths in terms, repeats counted; with `live` only of those rows."""
+    counted = lengths if live is None else lengths[live]
+    avgdl = float(counted.mean()) if len(counted) else 0.0
+    return Statistics(len(counted), norm(lengths, avgdl))
 
 
 def idf(n: int, N: int) -> float:
@@ -32,42 +50,111 @@ def idf(n: int, N: int) -> float:
     return math.log(1.0 + (N - n + 0.5) / (n + 0.5))
 
 
+def norm(length: Number, avgdl: float, k1: float = K1, b: float = B) -> Number:
+    """k1(1 - b + b|d|/avgdl), of one chunk or of many. A corpus of empty chunks has `avgdl` 0."""
+    return k1 * (1.0 - b + b * (length / avgdl if avgdl > 0 else length))
+
+
 def bm25(tf: Number, length: Number, avgdl: float, idf: float, k1: float = K1, b: float = B) -> Number:
     """The share of one term in the score of one chunk, or of many when `tf` and `length` are arrays.
 
-    `length` and `avgdl` are in terms. A corpus of empty chunks has `avgdl` 0, and every share there is 0.
+    `length` and `avgdl` are in terms. In a corpus of empty chunks every share is 0.
     """
-    relative = length / avgdl if avgdl > 0 else length
-    return idf * (tf * (k1 + 1.0)) / (tf + k1 * (1.0 - b + b * relative))
+    return _share(tf, norm(length, avgdl, k1, b), idf, k1)
 
 
-def scores(
-    query: Sequence[str], postings: Mapping[str, TermPostings], lengths: Floats, k1: float = K1, b: float = B
-) -> Floats:
-    """float64[N], a score for each of the N chunks whose lengths in terms are given; 0 where no term occurs.
+def _share(tf: float | Floats | Counts, norm: Number, weight: float, k1: float = K1) -> Number:
+    share: Number = weight * (tf * (k1 + 1.0)) / (tf + norm)  # type: ignore[assignment]  # tf and norm have one shape
+    return share
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    postings: TermPostings
+    weight: float  # idf, times how often the query has it
+    most: float  # no chunk has a larger share
+
+
+class Scores:
+    """The BM25 scores of one query.
 
     A term that the query repeats counts each time. Terms are added in the order in which the query first
     names them, so that chunks with the same frequencies and length get the same bits and tie.
     """
-    total = np.zeros(len(lengths), dtype=np.float64)
-    avgdl = float(lengths.mean()) if len(lengths) else 0.0
-    repeats: dict[str, int] = {}
-    for term in query:
-        repeats[term] = repeats.get(term, 0) + 1
-    for term, times in repeats.items():
-        found = postings.get(term)
-        if found is None or not len(found.rows):
-            continue
-        weight = times * idf(len(found.rows), len(lengths))
-        total[found.rows] += bm25(found.tf, lengths[found.rows], avgdl, weight, k1, b)
-    return total
+
+    def __init__(
+        self,
+        query: Sequence[str],
+        postings: Mapping[str, TermPostings],
+        corpus: Statistics,
+        order: Order = as_numbered,
+        among: Mask | None = None,
+    ) -> None:
+        """`postings` of all rows that count in the statistics; with `among` the other rows score 0."""
+        self._norms = corpus.norms
+        self._order = order
+        self._among = among
+        repeats: dict[str, int] = {}
+        for term in query:
+            repeats[term] = repeats.get(term, 0) + 1
+        self._terms = [
+            _term(postings[term], times * idf(len(postings[term].rows), corpus.N))
+            for term, times in repeats.items()
+            if term in postings and len(postings[term].rows)
+        ]
+
+    def of(self, rows: Rows) -> Floats:
+        """float64[rows], the score of each of these rows; 0 where no term occurs."""
+        wanted = rows.astype(np.int32)
+        total = np.zeros(len(rows), dtype=np.float64)
+        for term in self._terms:
+            held = term.postings.rows
+            at = np.minimum(np.searchsorted(held, wanted), len(held) - 1)
+            here = np.flatnonzero(held[at] == wanted)
+            total[here] += _share(term.postings.tf[at[here]], self._norms[rows[here]], term.weight)
+        return total if self._among is None else np.where(self._among[rows], total, 0.0)
+
+    def best(self, k: int) -> tuple[Rows, Floats]:
+        """The `k` rows of the highest scores above 0, best first, ties by chunk id: a prefix of the best k+1."""
+        rows = self._candidates(k)
+        scores = self.of(rows)
+        found = scores > 0
+        return best_first(rows[found], scores[found], k, self._order)
+
+    def _candidates(self, k: int) -> Rows:
+        """Rows among which the best `k` are.
+
+        MaxScore (Turtle and Flood 1995): once the k-th best sum so far is more than all terms to come can
+        give together, a row that none of the terms before holds is not among the best. Rare terms come first,
+        since they give most and their rows are few.
+        """
+        terms = sorted(self._terms, key=lambda term: -term.most)
+        to_come = np.append(np.cumsum([term.most for term in reversed(terms)])[::-1], 0.0)
+        sums = np.zeros(len(self._norms), dtype=np.float64)
+        rows = np.empty(0, dtype=np.int64)
+        floor = 0.0
+        for place, term in enumerate(terms):
+            if floor > to_come[place] * (1.0 + _ROUNDING):
+                break
+            self._add(sums, term)
+            rows = np.flatnonzero(sums)
+            if 0 < k <= len(rows):
+                floor = float(np.partition(sums[rows], len(rows) - k)[len(rows) - k])
+        else:
+            place = len(terms)
+        near: Rows = rows[sums[rows] + to_come[place] >= floor * (1.0 - _ROUNDING)]
+        return near
+
+    def _add(self, sums: Floats, term: _Term) -> None:
+        rows, tf = term.postings.rows, term.postings.tf
+        if self._among is not None:
+            passes = self._among[rows]
+            rows, tf = rows[passes], tf[passes]
+        sums[rows] += _share(tf, self._norms[rows], term.weight)
 
 
-def best(scores: Floats, k: int) -> Rows:
-    """The rows of the `k` highest scores above 0, best first, ties by row: top-k is a prefix of top-(k+1)."""
-    rows = np.flatnonzero(scores > 0)
-    if 0 < k < len(rows):
-        floor = np.partition(scores[rows], len(rows) - k)[len(rows) - k]
-        rows = rows[scores[rows] >= floor]
-    order = np.lexsort((rows, -scores[rows]))
-    return rows[order][:k].astype(np.int64)
+def _term(postings: TermPostings, weight: float) -> _Term:
+    return _Term(postings, weight, weight * (K1 + 1.0) * postings.most / (postings.most + _LEAST_NORM))
+
+
+_LEAST_NORM = K1 * (1.0 - B)  # of a chunk without terms

@@ -1,17 +1,24 @@
-"""What one version of an index holds, as arrays over its live chunks in chunk-id order."""
+"""What one version of an index holds, over the packs that have its chunks.
 
-from collections.abc import Sequence, Set
+A row is a place in the packs laid one behind the other. Packs keep rows that are not live at the version; a mask
+leaves them out of everything, statistics included.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from retrieval import bm25, dense
 from retrieval.filters import Filters, document_filter
+from retrieval.order import Floats, Mask, Rows
 from schemas.errors import IndexBroken
-from storage.snapshot import LiveDocument, Snapshot
+from schemas.tables import chunk_id
+from storage.cache import open_cover
+from storage.packs import Pack
+from storage.snapshot import LiveDocument, LiveKeys, Snapshot, document_name, document_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,137 +36,218 @@ class Passage:
     ocr_confidence: float | None
 
 
-_UNIT_TOLERANCE = 1e-4  # the writer holds 1e-5; float32 sums of squares add some 1e-6
+_MOST_KEPT = 8_000_000
+"""Postings of asked terms kept in memory where the mapped ones can't be used as they are: 64 MB."""
 
 
 class Corpus:
-    """The chunks of one version. A column is read when it is first asked for, and kept.
+    """The chunks of one version. What costs something is made when it is first asked for, and kept."""
 
-    A row is a chunk's place in chunk-id order.
-    """
-
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, known: Sequence[Pack] = ()) -> None:
+        """`known` are open packs, of an earlier version for instance, to be used again."""
         self.version = snapshot.version
         self.space = snapshot.space
         self.snapshot = snapshot
-        self._keys = snapshot.chunks(("chunk_id", "document_id", "ordinal", "terms"))
+        cover = open_cover(snapshot, known)
+        self.packs = cover.packs
+        self._bases = np.cumsum([0, *(len(pack) for pack in self.packs)])
+        self._runs = [_live_runs(*one, snapshot.keys) for one in zip(self.packs, cover.serves, strict=True)]
+        self.live: Mask = self._by_row(runs >= 0 for runs in self._runs)
+        self._count = int(self.live.sum())
+        self._postings: dict[str, bm25.TermPostings] = {}
+        self._kept = 0
+        self._read: dict[str, LiveDocument] = {}
 
     def __len__(self) -> int:
-        return int(self._keys.num_rows)
+        """How many chunks are live."""
+        return self._count
+
+    @property
+    def every_row_lives(self) -> bool:
+        return self._count == len(self.live)
+
+    def order(self, rows: Rows) -> Rows:
+        """int64[rows], of each of these rows its place among them in chunk-id order."""
+        if len(self.packs) < 2:
+            return rows
+        documents, revisions, ordinals = self._keys(rows)
+        places = np.empty(len(rows), dtype=np.int64)
+        places[np.lexsort((ordinals, revisions, documents))] = np.arange(len(rows))
+        return places
 
     @cached_property
-    def lengths(self) -> bm25.Floats:
+    def lengths(self) -> Floats:
         """float64[rows], the length of each chunk in terms, repeats counted."""
-        return np.asarray(self._keys["terms"].to_numpy(), dtype=np.float64)
+        return np.concatenate([np.empty(0), *(pack.lengths for pack in self.packs)]).astype(np.float64)
 
     @cached_property
-    def matrix(self) -> dense.Matrix:
-        """float32[rows, dimension], the vectors. Raises `IndexBroken` when one is not of unit length."""
-        lists = self.snapshot.chunks(("embedding",))["embedding"].combine_chunks()
-        widths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
-        self._refuse(widths != self.space.dimension, f"do not have {self.space.dimension} dimensions")
-        matrix = lists.flatten().to_numpy(zero_copy_only=False).reshape(len(self), self.space.dimension)
-        squares = np.einsum("ij,ij->i", matrix, matrix)
-        self._refuse(~(np.abs(squares - 1.0) <= _UNIT_TOLERANCE), "are not of unit length")
-        return np.ascontiguousarray(matrix, dtype=np.float32)
+    def statistics(self) -> bm25.Statistics:
+        """What BM25 knows: of live chunks alone."""
+        return bm25.statistics(self.lengths, None if self.every_row_lives else self.live)
 
-    def bm25_scores(self, terms: Sequence[str]) -> bm25.Floats:
-        """float64[rows], the BM25 score of each chunk for the terms of a query."""
-        if not terms or not len(self):
-            return np.zeros(len(self), dtype=np.float64)
-        return bm25.scores(terms, self._by_term(self.snapshot.postings(terms)), self.lengths)
+    def lexical(self, terms: Sequence[str], among: Mask | None = None) -> bm25.Scores:
+        """The BM25 scores for the terms of a query. Raises `IndexBroken` for a posting without its chunk."""
+        postings = {term: self._postings_of(term) for term in dict.fromkeys(terms)}
+        return bm25.Scores(terms, postings, self.statistics, self.order, among)
 
     @cached_property
-    def documents(self) -> dict[str, LiveDocument]:
-        """The documents by id."""
+    def vectors(self) -> dense.Vectors:
+        """The vectors, where they are mapped. Raises `IndexBroken` when one is not of unit length."""
+        for name, what in (
+            ("misshapen", f"do not have {self.space.dimension} dimensions"),
+            ("unscaled", "are not of unit length"),
+        ):
+            faulty = [base + getattr(pack, name) for base, pack in zip(self._bases, self.packs, strict=False)]
+            self._refuse(np.concatenate([np.empty(0, np.int64), *faulty]).astype(np.int64), what)
+        return dense.Vectors([pack.codes for pack in self.packs], self.order)
+
+    @cached_property
+    def documents(self) -> Mapping[str, LiveDocument]:
+        """All documents by id: some 15 µs each when first asked for."""
         return {document.document_id: document for document in self.snapshot.documents()}
 
+    def documents_of(self, document_ids: Sequence[str]) -> Mapping[str, LiveDocument]:
+        """Single documents by id."""
+        known = self.documents if "documents" in self.__dict__ else self._read
+        if missing := [one for one in document_ids if one not in known]:
+            self._read |= self.snapshot.documents_of(missing)
+        return known
+
     @cached_property
-    def document_numbers(self) -> bm25.Rows:
+    def document_numbers(self) -> Rows:
         """int64[rows], a number for the document of each row."""
-        return np.asarray(self._encoded_documents.indices.to_numpy(), dtype=np.int64)
+        return self._by_row(runs.astype(np.int64) for runs in self._runs)
 
     @cached_property
-    def unread(self) -> dense.Mask | None:
+    def unread(self) -> Mask | None:
         """bool[rows], whose document the embedding model can't read, as was found at indexing; None for none."""
-        return self._mask_of({one for one, document in self.documents.items() if not document.encoder_fit})
+        fit = self.snapshot.keys.encoder_fit
+        return None if fit.all() else self._mask_of(~fit)
 
-    def among(self, filters: Filters, dated: frozenset[str] | None) -> dense.Mask:
+    def among(self, filters: Filters, dated: frozenset[str] | None) -> Mask:
         """bool[rows], what passes the filters. `dated` are the documents within its dates; None is all."""
         passes = document_filter(filters)
         kept = {one for one, document in self.documents.items() if passes(document)}
-        mask = self._mask_of(kept if dated is None else kept & dated)
-        result = np.zeros(len(self), dtype=bool) if mask is None else mask
+        mask = self._mask_of(self._are(kept if dated is None else kept & dated))
         if filters.min_ocr_confidence is None:
-            return result
-        confidence = self._passages["ocr_confidence"].to_numpy()  # NaN where no OCR read
-        return np.asarray(result & ~(confidence < filters.min_ocr_confidence))
-
-    def _mask_of(self, document_ids: Set[str]) -> dense.Mask | None:
-        """bool[rows], which are of these documents; None when none is."""
-        names = self._encoded_documents.dictionary.to_pylist()
-        wanted = np.array([name in document_ids for name in names], dtype=bool)
-        mask: dense.Mask = wanted[self.document_numbers]
-        return mask if mask.any() else None
+            return mask
+        read = [pack.shown["ocr_confidence"].to_numpy() for pack in self.packs]  # NaN where no OCR read
+        return mask & ~(np.concatenate([np.empty(0), *read]) < filters.min_ocr_confidence)
 
     def contents(self, rows: Sequence[int]) -> list[str]:
         """The content of each row, in the order asked."""
-        contents: list[str] = self._passages["content"].take(pa.array(rows, pa.int64())).to_pylist()
+        contents: list[str] = self._take(rows, ["content"])["content"].to_pylist()
         return contents
 
     def passages(self, rows: Sequence[int]) -> list[Passage]:
         """The passage of each row, in the order asked."""
-        return [Passage(**row) for row in self._passages.take(pa.array(rows, pa.int64())).to_pylist()]
+        if not rows:
+            return []
+        keys = zip(*(key.tolist() for key in self._keys(np.array(rows, dtype=np.int64))), strict=True)
+        shown = self._take(rows, self.packs[0].shown.schema.names).to_pylist()
+        passages = []
+        for (document, revision, ordinal), columns in zip(keys, shown, strict=True):
+            name = document_name(document)
+            passages.append(Passage(chunk_id(name, revision, ordinal), name, **columns))
+        return passages
 
-    @cached_property
-    def _passages(self) -> pa.Table:
-        return self.snapshot.chunks(Passage.__slots__)
+    def _postings_of(self, term: str) -> bm25.TermPostings:
+        """The live postings of a term: mapped, where one pack has them all and every row lives."""
+        known = self._postings.get(term)
+        if known:
+            return known
+        self._require_found(term)
+        found = [(base, pack, pack.find(term)) for base, pack in zip(self._bases, self.packs, strict=False)]
+        parts = [(base, pack.rows[at], pack.tf[at]) for base, pack, at in found if at.start < at.stop]
+        if len(parts) == 1 and parts[0][0] == 0 and self.every_row_lives:
+            return _term_postings(parts[0][1], parts[0][2])
+        empty = np.empty(0, dtype=np.int32)
+        rows = np.concatenate([empty, *(rows + np.int32(base) for base, rows, _ in parts)])
+        tf = np.concatenate([empty, *(tf for _, _, tf in parts)])
+        live = self.live[rows]
+        postings = _term_postings(rows[live], tf[live])
+        self._keep(term, postings)
+        return postings
 
-    @cached_property
-    def _places(self) -> tuple[pa.Array, bm25.Rows]:
-        """(document ids, key of (document, ordinal) of each row): what finds the row of a posting.
+    def _keep(self, term: str, postings: bm25.TermPostings) -> None:
+        self._kept += len(postings.rows)
+        if self._kept > _MOST_KEPT:
+            self._postings, self._kept = {}, len(postings.rows)
+        self._postings[term] = postings
 
-        Keys ascend, because chunk ids order by document, then ordinal, and documents are numbered as they come.
-        """
-        encoded = self._encoded_documents
-        return encoded.dictionary, _key(encoded.indices.to_numpy(), self._keys["ordinal"].to_numpy())
+    def _require_found(self, term: str) -> None:
+        """Raises `IndexBroken` for a live posting of the term without its chunk."""
+        for one in (lost for pack in self.packs for lost in pack.lost):
+            if one.term == term and document_name(one.document) in self._live_names(one.revision):
+                raise IndexBroken(
+                    f"version {self.version} has a posting of document {document_name(one.document)}, ordinal "
+                    f"{one.ordinal}, but no such chunk: run `pincite verify`"
+                )
 
-    @cached_property
-    def _encoded_documents(self) -> pa.DictionaryArray:
-        return self._keys["document_id"].combine_chunks().dictionary_encode()
+    def _live_names(self, revision: int) -> Set[str]:
+        keys = self.snapshot.keys
+        return set(map(document_name, keys.documents[keys.revisions == revision].tolist()))
 
-    def _by_term(self, postings: pa.Table) -> dict[str, bm25.TermPostings]:
-        """Postings by term. Raises `IndexBroken` for one without a live chunk."""
-        if not postings.num_rows:
-            return {}
-        documents, keys = self._places
-        document = pc.fill_null(pc.index_in(postings["document_id"], value_set=documents), -1).to_numpy()
-        wanted = _key(document, postings["ordinal"].to_numpy())
-        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        if not np.array_equal(keys[at], wanted):
-            lost = postings.take(pa.array(np.flatnonzero(keys[at] != wanted)[:1])).to_pylist()[0]
+    def _are(self, document_ids: Set[str]) -> Mask:
+        """bool[live documents], which are these."""
+        return np.isin(self.snapshot.keys.documents, document_numbers(sorted(document_ids)))
+
+    def _mask_of(self, chosen: Mask) -> Mask:
+        """bool[rows], the live rows of some of the live documents."""
+        padded = np.append(chosen, False)  # a run that is not live is numbered -1
+        return self._by_row(padded[runs] for runs in self._runs)
+
+    def _by_row(self, values: Iterable[np.ndarray]) -> np.ndarray:
+        """Values of the runs of each pack, for each row."""
+        each = [np.repeat(v, np.diff(pack.first)) for v, pack in zip(values, self.packs, strict=True)]
+        return np.concatenate(each) if each else np.empty(0, dtype=bool)
+
+    def _split(self, rows: Rows) -> list[tuple[Pack, Rows, Rows]]:
+        """(pack, places among `rows`, rows within the pack), for the packs that have any."""
+        pack_of = np.searchsorted(self._bases, rows, side="right") - 1
+        split = []
+        for number in np.unique(pack_of).tolist():
+            here = np.flatnonzero(pack_of == number)
+            split.append((self.packs[number], here, rows[here] - self._bases[number]))
+        return split
+
+    def _keys(self, rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(documents as numbers, revisions, ordinals) of these rows: what chunk ids are made of."""
+        documents, revisions, ordinals = (np.empty(len(rows), t) for t in (np.uint64, np.int64, np.int64))
+        for pack, here, within in self._split(rows):
+            run = np.searchsorted(pack.first, within, side="right") - 1
+            documents[here], revisions[here] = pack.documents[run], pack.revisions[run]
+            ordinals[here] = pack.ordinals[within]
+        return documents, revisions, ordinals
+
+    def _take(self, rows: Sequence[int], columns: list[str]) -> pa.Table:
+        """What hits show of these rows, in their order."""
+        split = self._split(np.array(rows, dtype=np.int64))
+        if not split:
+            return pa.table({name: [] for name in columns})
+        taken = [pack.shown.select(columns).take(pa.array(within)) for pack, _, within in split]
+        places = np.concatenate([here for _, here, _ in split])
+        return pa.concat_tables(taken).take(pa.array(np.argsort(places)))
+
+    def _refuse(self, faulty: Rows, what: str) -> None:
+        faulty = faulty[self.live[faulty]]
+        if len(faulty):
+            (first,) = self.passages(faulty[np.argsort(self.order(faulty))][:1].tolist())
             raise IndexBroken(
-                f"version {self.version} has a posting of document {lost['document_id']}, ordinal "
-                f"{lost['ordinal']}, but no such chunk: run `pincite verify`"
-            )
-        tf = postings["tf"].to_numpy().astype(np.float64)
-        terms = postings["term"].combine_chunks().dictionary_encode()
-        order = np.argsort(terms.indices.to_numpy(), kind="stable")
-        cuts = np.searchsorted(terms.indices.to_numpy()[order], np.arange(1, len(terms.dictionary)))
-        groups = np.split(order, cuts)
-        return {
-            term: bm25.TermPostings(at[group], tf[group])
-            for term, group in zip(terms.dictionary.to_pylist(), groups, strict=True)
-        }
-
-    def _refuse(self, faulty: np.ndarray, what: str) -> None:
-        if faulty.any():
-            first = self._keys["chunk_id"][int(np.argmax(faulty))].as_py()
-            raise IndexBroken(
-                f"{int(faulty.sum())} stored vectors {what}, first of chunk {first}: run `pincite verify`, "
+                f"{len(faulty)} stored vectors {what}, first of chunk {first.chunk_id}: run `pincite verify`, "
                 "then restore the index folder from a copy or index again into a new folder"
             )
 
 
-def _key(document: np.ndarray, ordinal: np.ndarray) -> bm25.Rows:
-    return (document.astype(np.int64) << 32) | ordinal.astype(np.int64)
+def _live_runs(pack: Pack, serves: frozenset[str], keys: LiveKeys) -> Rows:
+    """int64[revisions of the pack], the place of each among the live keys; -1 when it is not live there."""
+    if not len(keys.documents):
+        return np.full(len(pack.documents), -1, dtype=np.int64)
+    place = np.minimum(np.searchsorted(keys.documents, pack.documents), len(keys.documents) - 1)
+    served = np.array([unit in serves for unit in pack.units], dtype=bool)[pack.unit_of]
+    live = (keys.documents[place] == pack.documents) & (keys.revisions[place] == pack.revisions) & served
+    return np.where(live, place, -1)
+
+
+def _term_postings(rows: bm25.Counts, tf: bm25.Counts) -> bm25.TermPostings:
+    return bm25.TermPostings(rows, tf, int(tf.max()) if len(tf) else 0)

@@ -8,6 +8,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
+from encoders.languages import LANGUAGES, UNKNOWN
 from schemas.errors import UsageError
 from storage.snapshot import LiveDocument
 
@@ -23,6 +24,7 @@ class Filters:
     modified_since, modified_before: of the file, as the last run saw it; half open. A time without a zone is
         local. Versions do not keep it: at an older version, and of a stale document, it is that of the newer file.
     min_ocr_confidence: 0 to 100, of the passage. One that was not read by OCR passes.
+    languages: ISO 639-1 codes of documents, or "unknown" for those whose language could not be told.
     """
 
     documents: tuple[str, ...] = ()
@@ -31,6 +33,7 @@ class Filters:
     modified_since: datetime | None = None
     modified_before: datetime | None = None
     min_ocr_confidence: float | None = None
+    languages: tuple[str, ...] = ()
 
     @property
     def dated(self) -> bool:
@@ -47,6 +50,12 @@ def check_filters(filters: Filters) -> None:
         raise UsageError(f"the OCR confidence is {least:g}: it lies between 0 and 100")
     if "" in (*filters.documents, *filters.types):
         raise UsageError("an empty document or type matches nothing: leave the filter out")
+    for name in filters.languages:
+        if _language(name) not in {"", *LANGUAGES}:
+            raise UsageError(
+                f"{name!r} is not the code of a language that is told: give two letters (ISO 639-1) such as uk, "
+                f"or {UNKNOWN!r}. There are {', '.join(sorted(LANGUAGES))}"
+            )
     since, before = nanoseconds(filters.modified_since), nanoseconds(filters.modified_before)
     if since is not None and before is not None and since >= before:
         raise UsageError(
@@ -55,10 +64,11 @@ def check_filters(filters: Filters) -> None:
 
 
 def document_filter(filters: Filters) -> Callable[[LiveDocument], bool]:
-    """Whether a document passes the filters on document, folder and type."""
+    """Whether a document passes the filters on document, folder, type and language."""
     documents = [_composed(glob) for glob in filters.documents]
     folders = [_folder(name) for name in filters.folders]
     types = [name.casefold() for name in filters.types]
+    languages = {_language(name) for name in filters.languages}
 
     def passes(document: LiveDocument) -> bool:
         path = _composed(document.path)
@@ -66,6 +76,7 @@ def document_filter(filters: Filters) -> Callable[[LiveDocument], bool]:
             (not documents or any(_matches(path, glob) for glob in documents))
             and (not folders or any(path.startswith(folder) for folder in folders))
             and (not types or any(_is_of_type(path, document.media_type, name) for name in types))
+            and (not languages or document.language in languages)
         )
 
     return passes
@@ -80,6 +91,12 @@ def nanoseconds(time: datetime | None) -> int | None:
     except (OverflowError, ValueError, OSError) as error:
         raise UsageError(f"the date {time} is beyond what a file can have: {error}") from error
     return seconds * 1_000_000_000 + time.microsecond * 1_000
+
+
+def _language(name: str) -> str:
+    """The code as it is stored: "" where the language could not be told."""
+    code = name.strip().casefold()
+    return "" if code == UNKNOWN else code
 
 
 def _composed(path: str) -> str:

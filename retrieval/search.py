@@ -22,6 +22,7 @@ from retrieval import bm25, dense
 from retrieval.corpus import Corpus, Passage
 from retrieval.filters import NO_FILTERS, Filters, check_filters, nanoseconds
 from retrieval.folding import FOLD_WINDOW, Likeness, fold
+from retrieval.order import Mask
 from retrieval.ranking import Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
 from retrieval.refusal import MOST_PASSAGES, Threshold, threshold_of, under_cut
 from retrieval.rerank import RERANK_DEPTH, Reranker, reordered, resolve_reranker, score
@@ -29,6 +30,7 @@ from schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch, UsageE
 from schemas.records import Hit, Space
 from schemas.settings import Settings
 from storage.index import Index
+from storage.snapshot import LiveDocument
 from storage.texts import StoredText, read_texts
 
 if TYPE_CHECKING:
@@ -162,7 +164,7 @@ class Searcher:
             searched=len(corpus) if among is None else int(among.sum()),
         )
 
-    def _among(self, corpus: Corpus, filters: Filters) -> dense.Mask | None:
+    def _among(self, corpus: Corpus, filters: Filters) -> Mask | None:
         if filters == NO_FILTERS:
             return None
         dated = None
@@ -172,39 +174,39 @@ class Searcher:
         return corpus.among(filters, dated)
 
     def _ranking(
-        self, corpus: Corpus, query: str, mode: Mode, among: dense.Mask | None, known: dense.Vector | None
+        self, corpus: Corpus, query: str, mode: Mode, among: Mask | None, known: dense.Vector | None
     ) -> Ranking:
         """What ranks the rows, to any depth; the query is embedded once."""
         if mode == "bm25":
-            lexical = self._bm25_scores(query, corpus, among)
+            lexical = self._lexical(query, corpus, among)
             return lambda depth: bm25_ranking(lexical, depth)
         model = self._require_model(corpus.space)
         if not len(corpus):
             return lambda _depth: []
+        looked_at = corpus.live if among is None and not corpus.every_row_lives else among
         if mode == "dense":
             vector = _query_vector(query, model) if known is None else known
-            return lambda depth: dense_ranking(vector, corpus.matrix, depth, among)
+            return lambda depth: dense_ranking(vector, corpus.vectors, depth, looked_at)
         # BM25 first: it may refuse, and costs less than loading a model
-        lexical = self._bm25_scores(query, corpus, among)
+        lexical = self._lexical(query, corpus, among)
         vector = _query_vector(query, model) if known is None else known
-        return lambda depth: hybrid_ranking(vector, corpus.matrix, lexical, depth, among, corpus.unread)
+        return lambda depth: hybrid_ranking(vector, corpus.vectors, lexical, depth, looked_at, corpus.unread)
 
-    def _bm25_scores(self, query: str, corpus: Corpus, among: dense.Mask | None) -> bm25.Floats:
+    def _lexical(self, query: str, corpus: Corpus, among: Mask | None) -> bm25.Scores:
         if corpus.space.tokenizer != TOKENIZER:
             raise SpaceMismatch(
                 f"the index at {self._index.path} is of the space {corpus.space}; this Pincite cuts "
                 f"queries into terms with {TOKENIZER}, which would miss what is stored: search with mode "
                 "dense, or index again"
             )
-        scores = corpus.bm25_scores(terms(query))
-        return scores if among is None else np.where(among, scores, 0.0)
+        return corpus.lexical(terms(query), among)
 
     def _corpus_now(self) -> Corpus:
         with self._lock:
             if self._corpus is None or not self._pinned:
                 known = None if self._corpus is None else self._corpus.version
                 if snapshot := self._index.newer_snapshot(known):
-                    self._corpus = Corpus(snapshot)
+                    self._corpus = Corpus(snapshot, self._corpus.packs if self._corpus else ())
             assert self._corpus is not None
             return self._corpus
 
@@ -212,9 +214,10 @@ class Searcher:
         passages = corpus.passages([one.row for one in kept])
         document_ids = list(dict.fromkeys(passage.document_id for passage in passages))
         stale = self._index.stale_reasons(corpus.snapshot, document_ids)
+        documents = corpus.documents_of(document_ids)
         found = zip(kept, passages, strict=True)
         return tuple(
-            _hit(corpus, rank, one, passage, bool(stale[passage.document_id]))
+            _hit(corpus, rank, one, passage, documents[passage.document_id], bool(stale[passage.document_id]))
             for rank, (one, passage) in enumerate(found, start=1)
         )
 
@@ -318,8 +321,9 @@ def _reranked(corpus: Corpus, query: str, kept: Sequence[Ranked], reranker: Rera
     return reordered(kept, score(query, texts, reranker))
 
 
-def _hit(corpus: Corpus, rank: int, one: Ranked, passage: Passage, stale: bool) -> Hit:
-    document = corpus.documents[passage.document_id]
+def _hit(
+    corpus: Corpus, rank: int, one: Ranked, passage: Passage, document: LiveDocument, stale: bool
+) -> Hit:
     return Hit(
         rank=rank,
         chunk_id=passage.chunk_id,

@@ -83,10 +83,16 @@ def read_segment(
     file: str,
     columns: list[str] | None = None,
     filters: list[tuple[str, str, object]] | None = None,
+    encoded: list[str] | None = None,
 ) -> pa.Table:
-    """The rows of a segment. Raises `IndexBroken` naming the file when it is missing or damaged."""
+    """The rows of a segment, the columns `encoded` as dictionaries.
+
+    Raises `IndexBroken` naming the file when it is missing or damaged.
+    """
     try:
-        return pq.read_table(index / file, columns=columns, filters=filters, partitioning=None)
+        return pq.read_table(
+            index / file, columns=columns, filters=filters, partitioning=None, read_dictionary=encoded
+        )
     except (OSError, pa.ArrowException) as error:
         raise IndexBroken(
             f"segment {file} can't be read: {error}. Run `pincite verify` to see what is broken; {REMEDY}"

@@ -1,15 +1,17 @@
 """Prepare: extract, chunk and lexical of one document, in one child process."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from encoders.fitness import UNFIT, measure_fitness
+from encoders.languages import language_of
 from encoders.models import Model
 from encoders.wordpieces import WordPieces
 from schemas.errors import SourceChanged, Unreadable
-from schemas.records import Chunk, DocumentWarning, Extraction, Job, Prepared
+from schemas.records import Block, Chunk, DocumentWarning, Extraction, Job, Prepared
 from schemas.settings import Settings
 from storage.segments import sha256_of
 from tasks.chunking.chunk import chunk
@@ -45,8 +47,20 @@ def prepare(order: Order, at: At) -> Prepared:
         replace(extraction, warnings=(*extraction.warnings, *unfit)),
         chunks,
         term_frequencies(chunks),
+        language=language_of(_prose(extraction.blocks, chunks)),
         encoder_fit=not unfit,
     )
+
+
+def _prose(blocks: Sequence[Block], chunks: Sequence[Chunk]) -> list[str]:
+    """The contents of the chunks that are not code, whose words say nothing of the language."""
+    starts, ends = [block.start for block in blocks], [block.end for block in blocks]
+
+    def is_code(chunk: Chunk) -> bool:
+        within = blocks[bisect_right(ends, chunk.start) : bisect_left(starts, chunk.end)]
+        return bool(within) and all(block.kind == "code" for block in within)
+
+    return [chunk.content for chunk in chunks if not is_code(chunk)]
 
 
 def unfit_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tuple[DocumentWarning, ...]:
@@ -68,6 +82,7 @@ def unfit_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tuple[Doc
 def warm_up(model: Model, _at: At) -> None:
     """Loads what every document needs, so that no document pays for it."""
     wordpieces_of(model).count("")
+    language_of(["The model of languages is loaded with the first text."])
 
 
 def document_title(extraction: Extraction, path: str) -> str:

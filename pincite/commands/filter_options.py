@@ -41,6 +41,12 @@ _OPTIONS: dict[str, Any] = {
             min=0, max=100, help="Only passages that OCR read with this confidence, or that needed none."
         ),
     ],
+    "languages": Annotated[
+        list[str] | None,
+        typer.Option(
+            "--language", help="Only documents in it: uk, sv, … (ISO 639-1), or unknown; repeatable."
+        ),
+    ],
 }
 """By field of `Filters`."""
 
@@ -73,6 +79,11 @@ def say_no(query: str, threshold: float | None, searched: int, filters: Filters)
     """Says on stderr that nothing was found, and whether the filters left nothing to search."""
     if filters != NO_FILTERS and not searched:
         complain("no passage of the index passes the filters: see `pincite documents` for what there is")
+        if filters.languages:
+            complain(
+                "a document whose language could not be told, or that was indexed before languages were told and "
+                "not read since, is found with --language unknown"
+            )
     if threshold is not None:
         complain(no_answer(one_line(query), threshold))
     else:

@@ -1,13 +1,12 @@
 """`pincite status` and `pincite documents`."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from dashboard.rows import document_row, state_counts, status_row
 from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, one_line, print_json, print_table, say
 from pincite.settings import load_settings
-from schemas.records import Space
 from schemas.settings import recipe
 from storage.index import Index
 from storage.report import DocumentReport, document_reports, index_report
@@ -17,23 +16,10 @@ def status(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None
     """Counts, the live space, what is stale, the last run."""
     with Index.open(index) as opened:
         report = index_report(opened, recipe(load_settings()))
-    counts = {state: report.states.get(state, 0) for state in ("indexed", "failed", "pending", "running")}
-    counts["stale"] = sum(report.stale.values())
     if json:
-        print_json(
-            {
-                "documents": counts,
-                "chunks": report.chunks,
-                "over_window": report.over_window,
-                "space": asdict(report.space),
-                "version": report.version,
-                "stale": dict(report.stale),
-                "sources": report.sources,
-                "last_run": report.last_run,
-            }
-        )
+        print_json(status_row(report))
         return
-    say(", ".join(f"{count} {state}" for state, count in counts.items()))
+    say(", ".join(f"{count} {state}" for state, count in state_counts(report).items()))
     say(f"{report.chunks} chunks ({report.over_window} over the window), version {report.version}")
     say(f"space   {report.space}")
     for source in report.sources:
@@ -55,7 +41,7 @@ def documents(
         with opened.snapshot() as snapshot:
             space = snapshot.space
     if json:
-        print_json([_as_json(report, space) for report in reports])
+        print_json([document_row(report, space) for report in reports])
         return
     columns = [
         "document",
@@ -70,31 +56,6 @@ def documents(
         "why",
     ]
     print_table(columns, [_as_row(report) for report in reports])
-
-
-def _as_json(report: DocumentReport, space: Space) -> dict[str, object]:
-    live = asdict(report.live) if report.live else {}
-    stamps = {name: live.get(name) for name in ("media_type", "extractor", "extractor_version", "recipe")}
-    return {
-        "document": report.path,
-        "source": report.source,
-        "state": report.state,
-        "stage": report.stage,
-        "kind": report.kind,
-        "reason": report.reason,
-        "page": report.page,
-        "attempts": report.attempts,
-        "stale": report.stale_reason or None,
-        "title": live.get("title"),
-        "chunks": live.get("chunks", 0),
-        "pages": live.get("pages", 0),
-        "characters": live.get("characters", 0),
-        "tables": live.get("tables", 0),
-        "ocr_pages": live.get("ocr_pages", 0),
-        "ocr_confidence": live.get("ocr_confidence"),
-        "stamps": stamps | asdict(space) if report.live else None,
-        "warnings": live.get("warnings", ()),
-    }
 
 
 def _as_row(report: DocumentReport) -> list[object]:

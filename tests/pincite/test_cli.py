@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pincite.cli import COMMANDS
+from pincite.cli import COMMANDS, GROUPS
 from tests.pincite.conftest import ROOT, SAMPLES, Pincite
 
 BROKEN = {
@@ -306,5 +306,6 @@ def test_names_with_newlines_do_not_forge_lines(pincite: Pincite, tmp_path: Path
 
 def test_the_readme_names_every_command() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for command in COMMANDS:
+    grouped = [f"{group} {name}" for group, (_, commands) in GROUPS.items() for name in commands]
+    for command in [*COMMANDS, *grouped]:
         assert f"pincite {command}" in readme

@@ -7,15 +7,17 @@ from importlib import import_module
 
 import pytest
 
-from pincite.cli import COMMANDS
+from pincite.cli import COMMANDS, GROUPS
 from tests.pincite.conftest import ROOT, Pincite
 
 HEAVY = {"pyarrow", "pdfplumber", "torch", "prefect", "fastapi", "mcp", "sqlalchemy", "duckdb"}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_what_help_lists_is_what_the_command_says_of_itself(name: str) -> None:
-    target, summary = COMMANDS[name]
+EVERY = [*COMMANDS.values(), *(one for _, commands in GROUPS.values() for one in commands.values())]
+
+
+@pytest.mark.parametrize(("target", "summary"), EVERY)
+def test_what_help_lists_is_what_the_command_says_of_itself(target: str, summary: str) -> None:
     module, function = target.split(":")
     said = inspect.getdoc(getattr(import_module(module), function))
     assert said is not None and " ".join(said.split("\n\n")[0].split()) == summary

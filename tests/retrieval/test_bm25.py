@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval import bm25
-from retrieval.bm25 import TermPostings
+from tests.retrieval.plain import postings_of
 
 WORDS = ["error", "disk", "page", "fault", "cache", "query", "rank", "404", "42", "a", "the", "of"]
 
@@ -18,20 +18,14 @@ def toks(text: str) -> list[str]:
     return text.split()
 
 
-def postings_of(documents: list[str]) -> dict[str, TermPostings]:
-    counts = [Counter(toks(document)) for document in documents]
-    return {
-        term: TermPostings(
-            np.array([row for row, one in enumerate(counts) if term in one], dtype=np.int64),
-            np.array([one[term] for one in counts if term in one], dtype=np.float64),
-        )
-        for term in sorted({term for one in counts for term in one})
-    }
+def asked(documents: list[str], query: str) -> bm25.Scores:
+    lengths = np.array([len(toks(document)) for document in documents], dtype=np.float64)
+    postings = postings_of([Counter(toks(document)) for document in documents])
+    return bm25.Scores(toks(query), postings, bm25.statistics(lengths))
 
 
 def scores_of(documents: list[str], query: str) -> np.ndarray:
-    lengths = np.array([len(toks(document)) for document in documents], dtype=np.float64)
-    return bm25.scores(toks(query), postings_of(documents), lengths)
+    return asked(documents, query).of(np.arange(len(documents)))
 
 
 def founding_scores(documents: list[str], query: str) -> list[float]:
@@ -92,9 +86,8 @@ def test_scores_equal_the_founding_class(seed: int) -> None:
 
 @pytest.mark.parametrize("documents", [[], [""], ["", "", ""]])
 def test_nothing_or_empty_chunks_score_zero_without_a_division(documents: list[str]) -> None:
-    found = scores_of(documents, "anything")
-    assert found.tolist() == [0.0] * len(documents)
-    assert bm25.best(found, 10).tolist() == []
+    assert scores_of(documents, "anything").tolist() == [0.0] * len(documents)
+    assert asked(documents, "anything").best(10)[0].tolist() == []
 
 
 def test_an_average_length_of_zero_divides_nothing() -> None:
@@ -111,14 +104,34 @@ def test_equal_chunks_tie_exactly_and_go_by_row() -> None:
     documents = ["fault page disk cache", "x y z w", "disk cache page fault", "cache fault disk page"]
     found = scores_of(documents, "cache disk page fault rank")
     assert found[0] == found[2] == found[3]
-    assert bm25.best(found, 10).tolist() == [0, 2, 3]
+    assert asked(documents, "cache disk page fault rank").best(10)[0].tolist() == [0, 2, 3]
 
 
-@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0]), max_size=30), st.integers(1, 35))
-def test_best_is_the_sorted_list_and_a_prefix_of_the_next(values: list[float], k: int) -> None:
-    scores = np.array(values, dtype=np.float64)
-    ordered = sorted(
-        (row for row, score in enumerate(values) if score > 0), key=lambda row: (-values[row], row)
-    )
-    assert bm25.best(scores, k).tolist() == ordered[:k]
-    assert bm25.best(scores, k).tolist() == bm25.best(scores, k + 1).tolist()[:k]
+CORPORA = st.lists(st.lists(st.sampled_from(WORDS[:8]), max_size=12).map(" ".join), max_size=40)
+
+
+@given(CORPORA, st.lists(st.sampled_from(WORDS[:9]), min_size=1, max_size=8), st.integers(1, 45), st.data())
+def test_best_is_the_sorted_list_and_a_prefix_of_the_next(
+    documents: list[str], query: list[str], k: int, data: st.DataObject
+) -> None:
+    # Also what shows that no row is left out too early: the sorted list scores every row.
+    count = len(documents)
+    among = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)), dtype=bool)
+    lengths = np.array([len(toks(one)) for one in documents], dtype=np.float64)
+    postings = postings_of([Counter(toks(one)) for one in documents])
+    for mask in (None, among):
+        found = bm25.Scores(query, postings, bm25.statistics(lengths), among=mask)
+        values = found.of(np.arange(count))
+        assert mask is None or not values[~mask].any()
+        ordered = sorted((row for row in range(count) if values[row] > 0), key=lambda r: (-values[r], r))
+        rows, scores = found.best(k)
+        assert rows.tolist() == ordered[:k]
+        assert scores.tolist() == values[rows].tolist()
+        assert rows.tolist() == found.best(k + 1)[0].tolist()[:k]
+
+
+def test_a_frequent_word_is_not_counted_where_it_can_change_nothing() -> None:
+    documents = ["the"] * 3_000 + ["the rare"] * 30
+    found = asked(documents, "the rare")
+    assert found.best(10)[0].tolist() == list(range(3_000, 3_010))
+    assert len(found._candidates(10)) == 30

@@ -6,6 +6,7 @@ import pytest
 from retrieval.filters import Filters
 from retrieval.ranking import LEG_DEPTH, hybrid_ranking
 from retrieval.search import open_index
+from tests.retrieval.plain import lexical_of, vectors_of
 
 
 def test_an_unread_document_takes_no_place_in_the_dense_leg(small_index, minilm, distant) -> None:
@@ -23,7 +24,7 @@ def test_an_unread_document_takes_no_place_in_the_dense_leg(small_index, minilm,
     found = hits["насос синій"]
     assert (found.dense_rank, found.bm25_rank, found.encoder_fit) == (None, 1, False)
     assert found.score == pytest.approx(2 / 61)
-    assert found.cosine_distance == pytest.approx(0.1, abs=1e-5)
+    assert found.cosine_distance == pytest.approx(0.1, abs=2.0**-11)  # of float16
     assert (hits["a pump"].dense_rank, hits["a pump"].encoder_fit) == (1, True)
     assert [hit.content for hit in dense] == ["ворота", "насос синій", "a pump"]
     assert [hit.encoder_fit for hit in dense] == [False, False, True]
@@ -53,9 +54,10 @@ def test_top_k_stays_a_prefix_with_unread_rows(share: float) -> None:
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     scores = np.where(draw.random(rows) < 0.2, 0.0, draw.integers(1, 50, rows).astype(np.float64))
     unread = draw.random(rows) < share
-    longest = hybrid_ranking(matrix[0], matrix, scores, rows + 5, None, unread)
+    query, vectors, lexical = matrix[0], vectors_of(matrix), lexical_of(scores)
+    longest = hybrid_ranking(query, vectors, lexical, rows + 5, None, unread)
     for k in (1, 50, LEG_DEPTH, LEG_DEPTH + 1, 2 * LEG_DEPTH, rows - 1):
-        found = hybrid_ranking(matrix[0], matrix, scores, k, None, unread)
+        found = hybrid_ranking(query, vectors, lexical, k, None, unread)
         assert found[:k] == longest[:k]
     keys = [(-one.score, one.row) for one in longest]
     assert keys == sorted(set(keys))

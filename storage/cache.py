@@ -1,0 +1,262 @@
+"""The cache of an index: packs of its segments in INDEX/cache, so that a search need not read Parquet.
+
+It can be deleted at any time. A search makes what it misses, in memory where the folder can't be written; the
+end of a run joins small packs into larger ones, so that many small segments cost about as much as one.
+"""
+
+import fcntl
+import hashlib
+import io
+import logging
+import os
+import uuid
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import sqlalchemy as sa
+
+from schemas.errors import PinciteError
+from storage import ledger, transactions
+from storage.index import Index
+from storage.pack_file import Damaged, map_file
+from storage.packing import pack_units
+from storage.packs import Pack, join_packs, parse_pack, units_in
+from storage.segments import Segment
+from storage.snapshot import Snapshot, Unit, unit_of
+
+FOLDER = "cache"
+_SUFFIX = ".pack"
+_GROWTH = 4
+"""A pack up to so many times as large as what is new is joined with it: n chunks lie in about log4(n) packs."""
+
+_READER_ROWS = 20_000
+"""A search joins packs up to this size, some .3 s of work; larger ones wait for the end of a run."""
+
+_READ_ROWS = 131_072  # rows read from Parquet at once: some 1 GB of memory
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """Packs that together have every live chunk of a snapshot. A chunk counts in the pack that serves its unit."""
+
+    packs: tuple[Pack, ...]
+    serves: tuple[frozenset[str], ...]  # by pack, keys of units; no unit is in two
+
+
+def open_cover(snapshot: Snapshot, known: Sequence[Pack] = ()) -> Cover:
+    """The packs for a snapshot: of those `known`, then of those on disk; what is missing is made.
+
+    Raises `IndexBroken` when a segment that is not in a pack can't be read.
+    """
+    return _cover(snapshot, known, thorough=False)
+
+
+def refresh_cache(index: Index) -> None:
+    """Brings the cache up to date with the newest version and deletes what no version needs any more.
+
+    For the end of a run, which it never fails: what goes wrong is logged, and the next search makes good for it.
+    """
+    try:
+        with index.snapshot() as snapshot:
+            cover = _cover(snapshot, (), thorough=True)
+        _sweep(index, cover)
+    except (PinciteError, OSError) as error:
+        _logger.warning("the search cache of %s is not up to date: %s", index.path, error)
+
+
+def _cover(snapshot: Snapshot, known: Sequence[Pack], thorough: bool) -> Cover:
+    wanted = {unit.key: unit for unit in snapshot.units}
+    chosen = _choose(snapshot.index, frozenset(wanted), known)
+    served = frozenset[str]().union(*(units for _, units in chosen))
+    missing = [unit for key, unit in wanted.items() if key not in served]
+    absorbed = _absorbed(chosen, sum(unit.rows for unit in missing), thorough)
+    if missing or (thorough and absorbed):
+        units = frozenset(unit.key for unit in missing).union(*(units for _, units in absorbed))
+        made = _make(snapshot, missing, [pack for pack, _ in absorbed], units)
+        chosen = [one for one in chosen if one not in absorbed] + [(made, units)]
+    return Cover(tuple(pack for pack, _ in chosen), tuple(units for _, units in chosen))
+
+
+_Chosen = tuple[Pack, frozenset[str]]  # and the units that it serves
+
+
+_Offers = dict[Path | int, tuple[frozenset[str], Pack | None]]
+
+
+def _choose(index: Path, wanted: frozenset[str], known: Sequence[Pack]) -> list[_Chosen]:
+    """Packs with the wanted units that each serves; what holds most of those that are left comes next."""
+    offers: _Offers = {
+        pack.path or number: (frozenset(pack.units), pack) for number, pack in enumerate(known)
+    }
+    offers |= _fresh(index, offers)
+    tried = set(offers)
+    chosen: list[_Chosen] = []
+    left = set(wanted)
+    while offers and left:
+        key = max(offers, key=lambda one: len(left & offers[one][0]))
+        units, pack = offers.pop(key)
+        if not left & units:
+            break
+        if pack is None and isinstance(key, Path):
+            try:
+                pack = _open(key)
+            except FileNotFoundError:  # joined with others by another process meanwhile
+                fresh = _fresh(index, tried)
+                tried.update(fresh)
+                offers |= fresh
+        if pack:
+            chosen.append((pack, frozenset(left & units)))
+            left -= units
+    return chosen
+
+
+def _fresh(index: Path, known: Container[Path | int]) -> _Offers:
+    return {path: (units, None) for path, units in _offered(index) if path not in known}
+
+
+def _offered(index: Path) -> Iterator[tuple[Path, frozenset[str]]]:
+    """The packs on disk with their units, sorted by name. One that can't be used is deleted."""
+    for path in sorted((index / FOLDER).glob(f"*{_SUFFIX}")):
+        with suppress(FileNotFoundError):
+            try:
+                yield path, frozenset(units_in(map_file(path)))
+            except Damaged as error:
+                _discard(path, error)
+
+
+def _open(path: Path) -> Pack | None:
+    """The pack in a file; None for one that can't be used. Raises `FileNotFoundError`."""
+    try:
+        return parse_pack(map_file(path), path)
+    except Damaged as error:
+        _discard(path, error)
+        return None
+
+
+def _discard(path: Path, error: Damaged) -> None:
+    _logger.warning("the search cache %s can't be used and is made again: %s", path, error)
+    with suppress(OSError):  # on a disk that can't be written it stays, and is passed over each time
+        path.unlink(missing_ok=True)
+
+
+def _served_rows(pack: Pack, units: frozenset[str]) -> int:
+    rows = np.bincount(pack.unit_of, weights=np.diff(pack.first), minlength=len(pack.units))
+    return int(sum(count for unit, count in zip(pack.units, rows.tolist(), strict=True) if unit in units))
+
+
+def _absorbed(chosen: Sequence[_Chosen], new_rows: int, thorough: bool) -> list[_Chosen]:
+    """The packs to be joined with what is new, so that each pack is much larger than all smaller ones together.
+
+    A thorough look also joins packs when nothing is new, and takes those most of whose rows serve nothing.
+    """
+    size = new_rows
+    joined: list[_Chosen] = []
+    for one in sorted(chosen, key=lambda one: (_served_rows(*one), one[0].units)):
+        rows = _served_rows(*one)
+        small = rows <= _GROWTH * size or (thorough and not size)
+        idle = thorough and _is_idle(one)
+        if idle or (small and (thorough or rows <= _READER_ROWS)):
+            joined.append(one)
+            size += rows
+    alone = len(joined) == 1 and not new_rows and not _is_idle(joined[0])
+    return [] if alone else joined
+
+
+def _is_idle(one: _Chosen) -> bool:
+    return 2 * _served_rows(*one) < len(one[0])
+
+
+def _make(snapshot: Snapshot, missing: Sequence[Unit], packs: Sequence[Pack], units: frozenset[str]) -> Pack:
+    """The pack of the missing units and of `units` in these packs, on disk if that is possible."""
+    parts = [*packs, *(pack_units(snapshot.index, group, snapshot.space) for group in _groups(missing))]
+    dimension = snapshot.space.dimension
+    name = hashlib.sha256("\n".join(sorted(units)).encode()).hexdigest()[:32] + _SUFFIX
+    path = snapshot.index / FOLDER / name
+    try:
+        with _appearing(path) as file:
+            join_packs(parts, units, dimension, file)
+        made = parse_pack(map_file(path), path)
+    except (OSError, Damaged) as error:
+        _warn_once(path.parent, error)
+        memory = io.BytesIO()
+        join_packs(parts, units, dimension, memory)
+        return parse_pack(np.frombuffer(memory.getbuffer(), dtype=np.uint8))
+    for pack in packs:
+        if pack.path and units.issuperset(pack.units):
+            with suppress(OSError):
+                pack.path.unlink()
+    return made
+
+
+def _groups(units: Sequence[Unit]) -> Iterator[list[Unit]]:
+    """The units in their order, as many at a time as memory takes; one empty group for none."""
+    group: list[Unit] = []
+    for unit in units:
+        if group and sum(one.rows for one in group) + unit.rows > _READ_ROWS:
+            yield group
+            group = []
+        group.append(unit)
+    if group:
+        yield group
+
+
+@contextmanager
+def _appearing(path: Path) -> Iterator[BinaryIO]:
+    """A file that gets its name when it is whole and synced. Who was killed while it wrote leaves a `.tmp`."""
+    path.parent.mkdir(exist_ok=True)
+    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # tells `_sweep` that its writer is alive
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            temporary.rename(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+_warned: set[Path] = set()
+
+
+def _warn_once(folder: Path, error: Exception) -> None:
+    if folder not in _warned:
+        _warned.add(folder)
+        _logger.warning(
+            "the search cache %s can't be written (%s): it is made in memory, again by each process. See that the "
+            "folder may be written and that the disk has room",
+            folder,
+            error,
+        )
+
+
+def _sweep(index: Index, cover: Cover) -> None:
+    """Deletes packs that nobody needs at the newest version, and what a killed writer left."""
+    live = _live_units(index)
+    kept = {pack.path for pack in cover.packs}
+    served = frozenset[str]().union(*cover.serves)
+    for path, units in _offered(index.path):
+        if path not in kept and (units & live) <= served:
+            path.unlink(missing_ok=True)
+    for path in (index.path / FOLDER).glob(".*.tmp"):
+        with suppress(FileNotFoundError), path.open("rb") as file, suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+
+
+def _live_units(index: Index) -> frozenset[str]:
+    """The units of every space at the newest version."""
+    segments = ledger.segments
+    query = sa.select(segments).where(segments.c.ended_version.is_(None), segments.c.kind != "texts")
+    groups: dict[tuple[int, int], list[Segment]] = {}
+    with transactions.reading(index.engine) as connection:
+        for row in connection.execute(query).mappings():
+            segment = Segment(row["kind"], row["file"], row["rows"], row["size_bytes"], row["sha256"])
+            groups.setdefault((row["space_id"], row["began_version"]), []).append(segment)
+    return frozenset(unit_of(group).key for group in groups.values())

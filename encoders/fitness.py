@@ -15,7 +15,6 @@ import regex
 
 from encoders.models import Kind
 from encoders.wordpieces import WordPieces
-from schemas.records import UNFIT as UNFIT
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ from schemas.settings import Settings
 from storage.index import Index
 from storage.snapshot import Snapshot
 from tasks.chunking.chunk import STRATEGIES
+from tasks.plan import resolved
 
 Say = Callable[[str], None]
 
@@ -103,7 +104,7 @@ def _subject(path: Path, settings: Settings) -> Iterator[Subject]:
     with ExitStack() as opened:
         index = opened.enter_context(Index.open(path))
         snapshot = opened.enter_context(index.snapshot())
-        own = replace(settings, chunker=snapshot.space.chunker)
+        own = replace(resolved(path, settings), chunker=snapshot.space.chunker)
         searcher = opened.enter_context(open_index(path, own, snapshot.version))
         corpus = Corpus(snapshot)
         yield Subject(own, snapshot, searcher, Passages(snapshot, corpus), Ranker(corpus))

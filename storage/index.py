@@ -76,6 +76,11 @@ class Index:
                 f"Vectors of two spaces can't be compared: {_ways_out(live, wanted, setting)}"
             )
 
+    def model_setting(self, space_id: int) -> str:
+        """What names the model of a space in the settings: a known name, or a folder."""
+        with transactions.reading(self.engine) as connection:
+            return ledger.setting_of(connection, space_id)
+
     @contextmanager
     def snapshot(self, version: int | None = None) -> Iterator[Snapshot]:
         """One version of the index, the newest if none is named; later commits do not disturb it."""

@@ -7,8 +7,11 @@ What changes something is called under the lock of the index (`storage.lock.pati
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import pyarrow.compute as pc
@@ -17,11 +20,14 @@ import sqlalchemy as sa
 from schemas.errors import IndexBroken, UsageError
 from storage import ledger, transactions
 from storage.copies import adopt, end_copies, new_version, written_copies
-from storage.index import Index
-from storage.migration import Migration, State, record, waived_documents
+from storage.index import LEDGER_FILE, Index
+from storage.migration import Migration, State, blockers, record, waived_documents
 from storage.rows import Blocked, Copy
+from storage.segments import FOLDER as SEGMENTS
 from storage.snapshot import Snapshot
 from storage.spaces import Kept
+
+_BATCHES_LOOKED_AT = 10  # for the speed
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,16 @@ def differences(index: Index, other_id: int) -> tuple[Difference, ...]:
     with transactions.reading(index.engine) as connection:
         live_id, _ = ledger.live_space(connection, ledger.current_version(connection))
         return _differences(connection, live_id, other_id)
+
+
+def missing(index: Index, migration: Migration, other_id: int) -> tuple[Difference, ...]:
+    """What is to be brought to a space, sorted by path; not what was waived as it is now."""
+    waived = {(one.document_id, one.revision) for one in blockers(index, migration) if one.waived}
+    return tuple(
+        one
+        for one in differences(index, other_id)
+        if one.why in ("missing", "outdated") and (one.document_id, one.revision) not in waived
+    )
 
 
 def _differences(connection: sa.Connection, live_id: int, other_id: int) -> tuple[Difference, ...]:
@@ -183,3 +199,75 @@ def snapshot_of(index: Index, space_id: int) -> Snapshot:
     """The newest version of a space, also of one that is not live."""
     with transactions.reading(index.engine) as connection:
         return Snapshot.read(connection, index.path, ledger.current_version(connection), space_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How much of the live space another one has. Chunks are those of the live space."""
+
+    documents: int
+    documents_done: int
+    chunks: int
+    chunks_done: int
+    chunks_per_s: float | None  # lately; None before the second batch
+
+    @property
+    def share(self) -> float:
+        return self.chunks_done / self.chunks if self.chunks else 1.0
+
+    @property
+    def remaining_s(self) -> float | None:
+        if self.chunks_done == self.chunks:
+            return 0.0
+        return (self.chunks - self.chunks_done) / self.chunks_per_s if self.chunks_per_s else None
+
+
+def progress_of(index: Index, migration: Migration) -> Progress:
+    """How far the newer space of a migration, or after a switch the older one, is level with the live one."""
+    with transactions.reading(index.engine) as connection:
+        live_id, _ = ledger.live_space(connection, ledger.current_version(connection))
+        other = migration.target if migration.target.space_id != live_id else migration.source
+        ours, theirs = _held(connection, live_id), _held(connection, other.space_id)
+        speed = _chunks_per_s(connection, migration, other.space_id)
+    done = [row for key, row in ours.items() if key in theirs and theirs[key].revision == row.revision]
+    return Progress(
+        documents=len(ours),
+        documents_done=len(done),
+        chunks=sum(row.chunks for row in ours.values()),
+        chunks_done=sum(row.chunks for row in done),
+        chunks_per_s=speed,
+    )
+
+
+def _chunks_per_s(connection: sa.Connection, migration: Migration, space_id: int) -> float | None:
+    versions, revisions = ledger.versions, ledger.revisions
+    query = (
+        sa.select(versions.c.committed_at, sa.func.sum(revisions.c.chunks))
+        .join(revisions, revisions.c.began_version == versions.c.version)
+        .where(versions.c.run_id == migration.run_id, revisions.c.space_id == space_id)
+        .group_by(versions.c.version)
+        .order_by(versions.c.version.desc())
+        .limit(_BATCHES_LOOKED_AT)
+    )
+    lately = connection.execute(query).all()
+    took_s = lately[0][0] - lately[-1][0] if len(lately) > 1 else 0.0
+    return sum(int(chunks) for _, chunks in lately[:-1]) / took_s if took_s > 0 else None
+
+
+@contextmanager
+def as_switched(index: Index, to: Kept) -> Iterator[Path]:
+    """The folder of an index as this one would be after the switch to `to`; it is gone after the block.
+
+    It shares the segments, so it is made in an instant; only what reads may be run on it.
+    """
+    with TemporaryDirectory(prefix="pincite-switched-") as folder:
+        path = Path(folder) / "index"
+        path.mkdir()
+        (path / SEGMENTS).symlink_to((index.path / SEGMENTS).resolve())
+        transactions.copy_to(index.engine, path / LEDGER_FILE)
+        with Index.open(path) as other, transactions.writing(other.engine) as connection:
+            version = new_version(connection, "as switched")
+            connection.execute(
+                ledger.live_spaces.insert().values(since_version=version, space_id=to.space_id)
+            )
+        yield path

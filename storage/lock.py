@@ -21,6 +21,9 @@ LOCK_FILE = "run.lock"
 WAITING_FILE = "waiting.lock"
 """Held by who waits for the lock."""
 
+MIGRATION_FILE = "migrate.lock"
+"""Held by the process that migrates, for as long as it runs; `LOCK_FILE` it takes only for moments."""
+
 BRIEF_S = 60.0
 """Longest wait for one who holds the lock only for a moment."""
 _TICK_S = 0.02

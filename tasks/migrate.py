@@ -8,6 +8,7 @@ Vectors are made while nobody waits; the lock of the index is held only to publi
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +18,9 @@ from schemas.records import Chunk, Extraction, Job, Prepared
 from storage.extractions import extraction_of
 from storage.index import Index
 from storage.invariants import vector_problems
-from storage.level import Difference, differences, publish_copies
+from storage.level import Difference, missing, publish_copies
 from storage.lock import patient
-from storage.migration import Migration, blockers
+from storage.migration import Migration
 from storage.rows import Blocked, Copy, Finished, posting_rows, restamped
 from storage.snapshot import Snapshot
 from storage.stored_rows import StoredRows
@@ -30,6 +31,8 @@ BATCH_S = 20.0
 """How long a batch should take: what a kill loses, and how often a throttled migration rests."""
 FIRST_CHUNKS = 256
 MOST_CHUNKS = 2_048
+
+_LOST = "what is stored of it can't be found: run `pincite verify`"
 
 Tell = Callable[[], None]
 """Called after each batch, for who shows the progress."""
@@ -57,15 +60,8 @@ class Builder:
 
     def missing(self) -> tuple[Difference, ...]:
         """What is to be brought over and was not tried; not what was waived as it is now."""
-        waived = {
-            (one.document_id, one.revision) for one in blockers(self._index, self._migration) if one.waived
-        }
-        return tuple(
-            one
-            for one in differences(self._index, self._standby.kept.space_id)
-            if one.why in ("missing", "outdated")
-            and (one.document_id, one.revision) not in waived | self._tried
-        )
+        left = missing(self._index, self._migration, self._standby.kept.space_id)
+        return tuple(one for one in left if (one.document_id, one.revision) not in self._tried)
 
     def catch_up(self, held: bool = False) -> None:
         """Returns when nothing is missing that can be brought over. `held`: the caller has the lock of the index."""
@@ -105,7 +101,13 @@ class _Reader:
         self._standby = standby
         without = () if standby.keeps_vectors else ("embedding",)
         self._chunks = StoredRows(snapshot, "chunks", document_ids, without)
-        self._texts = StoredRows(snapshot, "texts", document_ids)
+        self._snapshot = snapshot
+        self._document_ids = document_ids
+
+    @cached_property
+    def _texts(self) -> StoredRows:
+        """Not looked at where stored chunks are enough."""
+        return StoredRows(self._snapshot, "texts", self._document_ids)
 
     def ordered(self, todo: Sequence[Difference]) -> list[Difference]:
         rows = self._chunks if self._standby.keeps_chunks else self._texts
@@ -113,10 +115,11 @@ class _Reader:
         return sorted(todo, key=lambda one: place[one.document_id])
 
     def copies(self, batch: Sequence[Difference]) -> list[Copy | Blocked]:
-        """One for each document that is still there, as a copy or with the reason why there is none."""
+        """One for each document, as a copy or with the reason why there is none."""
         standby = self._standby
         stored = {one.document_id: self._chunks.of(one.document_id) for one in batch}
         there = [one for one in batch if stored[one.document_id].num_rows]
+        lost = [self._blocked(one, _LOST) for one in batch if not stored[one.document_id].num_rows]
         kept = [one for one in there if standby.keeps_chunks]
         derived = self._derived(
             [Known(one.document_id, "", _chunks(stored[one.document_id])) for one in kept]
@@ -127,7 +130,7 @@ class _Reader:
             for one in kept
             if one not in again
         ]
-        return [*made, *self._chunked_anew(again)]
+        return [*made, *self._chunked_anew(again), *lost]
 
     def _derived(self, known: Sequence[Known]) -> dict[str, Derived | Failure]:
         outcomes = self._standby.derive(known, not self._standby.keeps_vectors) if known else ()
@@ -136,10 +139,10 @@ class _Reader:
     def _restamped(self, one: Difference, derived: Derived | Failure, stored: pa.Table) -> Copy | Blocked:
         space_id, space = self._standby.kept.space_id, self._standby.kept.space
         if isinstance(derived, Failure):
-            return Blocked(space_id, one.document_id, one.revision, derived.reason)
+            return self._blocked(one, derived.reason)
         vectors = _vectors(stored, space.dimension) if derived.vectors is None else derived.vectors
         if problems := vector_problems(vectors, len(derived.chunks), space.dimension):
-            return Blocked(space_id, one.document_id, one.revision, problems[0])
+            return self._blocked(one, problems[0])
         return Copy(
             space_id,
             one.document_id,
@@ -154,23 +157,27 @@ class _Reader:
         whole = {key: (rows[0]["title"], extraction_of(rows[0])) for key, rows in texts.items() if rows}
         derived = self._derived([Known(key, title, (), text) for key, (title, text) in whole.items()])
         for one in batch:
-            if one.document_id in whole:
+            if one.document_id not in whole:
+                yield self._blocked(one, _LOST)
+            else:
                 title, extraction = whole[one.document_id]
                 yield self._copy(one, derived[one.document_id], title, extraction)
 
     def _copy(
         self, one: Difference, derived: Derived | Failure, title: str, extraction: Extraction
     ) -> Copy | Blocked:
-        space_id, space = self._standby.kept.space_id, self._standby.kept.space
+        space = self._standby.kept.space
         if isinstance(derived, Failure):
-            return Blocked(space_id, one.document_id, one.revision, derived.reason)
+            return self._blocked(one, derived.reason)
         if not derived.chunks:
-            reason = f"the chunker {space.chunker} leaves nothing of it"
-            return Blocked(space_id, one.document_id, one.revision, reason)
+            return self._blocked(one, f"the chunker {space.chunker} leaves nothing of it")
         job = Job(one.document_id, one.path, "", "", 0, one.revision, 0)
         vectors = np.empty((0, space.dimension), dtype=np.float32)
         finished = Finished(job, title, Prepared(extraction, (), ()), vectors)
         return made_copy(self._standby, finished, derived, extraction, vectors)
+
+    def _blocked(self, one: Difference, reason: str) -> Blocked:
+        return Blocked(self._standby.kept.space_id, one.document_id, one.revision, reason)
 
 
 def _settled(derived: Derived | Failure | None) -> bool:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from encoders.fitness import UNFIT, measure_fitness
+from encoders.fitness import measure_fitness
 from encoders.languages import language_of
 from encoders.models import Model
 from encoders.wordpieces import WordPieces
 from schemas.errors import SourceChanged, Unreadable
-from schemas.records import Block, Chunk, DocumentWarning, Extraction, Job, Prepared
+from schemas.records import UNFIT, Block, Chunk, DocumentWarning, Extraction, Job, Prepared
 from schemas.settings import Settings
 from storage.segments import sha256_of
 from tasks.chunking.chunk import chunk

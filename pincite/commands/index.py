@@ -11,7 +11,6 @@ from typing import Annotated, cast
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from encoders.models import resolve_model
 from pincite.console import (
     DEFAULT_INDEX,
     ExitCode,
@@ -30,7 +29,7 @@ from schemas.settings import Settings
 from storage.index import Index
 from storage.report import document_reports, index_report, progress
 from tasks.discover import settle_if_idle, source_root
-from tasks.plan import policy_of, space_of
+from tasks.plan import made_or_opened, policy_of
 
 _COUNTS = ("discovered", "indexed", "unchanged", "failed", "deleted")
 _SHOWN_FAILURES = 20
@@ -88,7 +87,7 @@ class _Done:
 def _run(source: Path, index: Path, settings: Settings, chosen: tuple[str, ...] | None) -> _Done:
     began = time.monotonic()
     root = source_root(source, index)
-    with Index.create(index, space_of(resolve_model(settings.model), settings)) as opened:
+    with made_or_opened(index, settings) as opened:
         settled = settle_if_idle(opened, root, policy_of(settings, chosen))
         with nullcontext() if settled else _progress(opened, root):
             counts = settled or _run_flow(root, opened.path, settings, chosen)

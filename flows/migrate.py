@@ -27,28 +27,21 @@ from schemas.settings import Settings
 from storage.cache import refresh_cache
 from storage.index import Index
 from storage.level import as_switched, missing, switch, tidy
-from storage.lock import MIGRATION_FILE, exclusive, holder, patient
+from storage.lock import MIGRATION_FILE, exclusive, patient
 from storage.migration import (
-    Blocker,
     Migration,
-    State,
     begin,
-    blockers,
+    in_the_way,
     newest_migration,
     record_gate,
     waive,
 )
 from storage.spaces import Kept, spaces_of
-from tasks.migrate import Builder
+from tasks.migrate import Builder, finish
 from tasks.plan import setting_of, space_of
 from tasks.probes import check_probes
 from tasks.standby import model_of, standby
 from tasks.supervise import end_leftovers
-
-SHORT_CHUNKS = 500
-"""So much may be left for the last catch-up, during which no run can begin."""
-ROUNDS = 3
-"""Catch-ups before the last one is made whatever is left: so it ends, however much others write."""
 
 Say = Callable[[str], None]
 
@@ -87,9 +80,9 @@ def migrate(path: Path, settings: Settings, choice: Choice) -> Migration | None:
             builder = Builder(index, migration, beside, choice.throttle, choice.tell)
             builder.catch_up()
             _waive(index, migration, choice.waive)
-            if standing(index, migration) or not _passes(index, migration, settings, choice):
+            if in_the_way(index, migration) or not _passes(index, migration, settings, choice):
                 return _now(index)
-            if _finish(index, migration, builder, target, "switched", choice.say):
+            if finish(index, migration, builder, target, "switched", choice.say):
                 refresh_cache(index)
         return _now(index)
 
@@ -114,8 +107,8 @@ def rollback(path: Path, settings: Settings, choice: Choice) -> Migration:
             builder = Builder(index, migration, beside, choice.throttle, choice.tell)
             builder.catch_up()
             _waive(index, migration, choice.waive)
-            if not standing(index, migration):
-                _finish(index, migration, builder, old, "rolled back", choice.say)
+            if not in_the_way(index, migration):
+                finish(index, migration, builder, old, "rolled back", choice.say)
         return _now(index)
 
 
@@ -181,32 +174,6 @@ def _waive(index: Index, migration: Migration, paths: Sequence[str]) -> None:
     if paths:
         with patient(index.path):
             waive(index, migration, paths)
-
-
-def standing(index: Index, migration: Migration) -> tuple[Blocker, ...]:
-    """Documents that block the migration and were not waived."""
-    return tuple(one for one in blockers(index, migration) if not one.waived)
-
-
-def _finish(index: Index, migration: Migration, builder: Builder, to: Kept, state: State, say: Say) -> bool:
-    """The last catch-up under the lock of the index, and the switch; False when a document blocks it now.
-
-    While the lock is held nothing is written, and who wants to write waits in turn: so it always comes to an end.
-    """
-    for left in reversed(range(ROUNDS)):
-        if busy := holder(index.path):
-            say(f"ready to switch, waiting for {busy}")
-        with patient(index.path):
-            backlog = sum(one.chunks for one in builder.missing())
-            if backlog <= SHORT_CHUNKS or not left:
-                builder.catch_up(held=True)
-                tidy(index, migration, to.space_id)
-                if standing(index, migration):
-                    return False
-                switch(index, migration, to, state)
-                return True
-        builder.catch_up()
-    return False
 
 
 def _passes(index: Index, migration: Migration, settings: Settings, choice: Choice) -> bool:

@@ -208,6 +208,11 @@ def blockers(index: Index, migration: Migration) -> tuple[Blocker, ...]:
         )
 
 
+def in_the_way(index: Index, migration: Migration) -> tuple[Blocker, ...]:
+    """Documents that block the migration and were not waived."""
+    return tuple(one for one in blockers(index, migration) if not one.waived)
+
+
 def waived_documents(connection: sa.Connection, migration: Migration) -> dict[str, str]:
     """Why each document that was waived blocked the migration, by id."""
     table = ledger.blockers

@@ -5,6 +5,7 @@ differences → batches in the order in which they lie → derive → publish_co
 Vectors are made while nobody waits; the lock of the index is held only to publish them.
 """
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import nullcontext
@@ -18,11 +19,12 @@ from schemas.records import Chunk, Extraction, Job, Prepared
 from storage.extractions import extraction_of
 from storage.index import Index
 from storage.invariants import vector_problems
-from storage.level import Difference, missing, publish_copies
-from storage.lock import patient
-from storage.migration import Migration
+from storage.level import Difference, missing, publish_copies, switch, tidy
+from storage.lock import holder, patient
+from storage.migration import Migration, State, in_the_way
 from storage.rows import Blocked, Copy, Finished, posting_rows, restamped
 from storage.snapshot import Snapshot
+from storage.spaces import Kept
 from storage.stored_rows import StoredRows
 from tasks.derive import Derived, Known
 from tasks.standby import Standby, made_copy
@@ -34,6 +36,12 @@ MOST_CHUNKS = 2_048
 
 _LOST = "what is stored of it can't be found: run `pincite verify`"
 
+SHORT_CHUNKS = 500
+"""So much may be left for the last catch-up, during which no run can begin."""
+ROUNDS = 3
+"""Catch-ups before the last one is made whatever is left: so it ends, however much others write."""
+
+Say = Callable[[str], None]
 Tell = Callable[[], None]
 """Called after each batch, for who shows the progress."""
 
@@ -64,8 +72,15 @@ class Builder:
         return tuple(one for one in left if (one.document_id, one.revision) not in self._tried)
 
     def catch_up(self, held: bool = False) -> None:
-        """Returns when nothing is missing that can be brought over. `held`: the caller has the lock of the index."""
-        while todo := self.missing():
+        """Brings over what can be brought over. `held`: the caller has the lock of the index.
+
+        With the lock nothing is missing when this returns. Without it, others may write faster than this works:
+        it ends as soon as a round leaves more than half as much as the one before, for the last round under the
+        lock.
+        """
+        most = math.inf
+        while (todo := self.missing()) and (held or _size(todo) <= most):
+            most = _size(todo) / 2
             with self._index.snapshot() as snapshot:
                 reader = _Reader(snapshot, self._standby, [one.document_id for one in todo])
                 for batch in self._batches(reader.ordered(todo)):
@@ -74,7 +89,7 @@ class Builder:
     def _batches(self, todo: Sequence[Difference]) -> Iterator[list[Difference]]:
         batch: list[Difference] = []
         for one in todo:
-            if batch and sum(other.chunks for other in batch) + one.chunks > self._most:
+            if batch and _size(batch) + one.chunks > self._most:
                 yield batch
                 batch = []
             batch.append(one)
@@ -88,10 +103,34 @@ class Builder:
             publish_copies(self._index, self._migration, copies)
         self._tried |= {(one.document_id, one.revision) for one in batch}
         self._tell()
-        faster = sum(one.chunks for one in batch) * BATCH_S / max(took_s, 1e-3)
+        faster = _size(batch) * BATCH_S / max(took_s, 1e-3)
         self._most = int(min(max(faster, 64), 2 * self._most, MOST_CHUNKS))
         if not held:
             time.sleep(took_s * (1 / self._throttle - 1))
+
+
+def finish(index: Index, migration: Migration, builder: Builder, to: Kept, state: State, say: Say) -> bool:
+    """The last catch-up under the lock of the index, and the switch; False when a document blocks it now.
+
+    While the lock is held nothing is written, and who wants to write waits in turn: so it always comes to an end.
+    """
+    for left in reversed(range(ROUNDS)):
+        if busy := holder(index.path):
+            say(f"ready to switch, waiting for {busy}")
+        with patient(index.path):
+            if _size(builder.missing()) <= SHORT_CHUNKS or not left:
+                builder.catch_up(held=True)
+                tidy(index, migration, to.space_id)
+                if in_the_way(index, migration):
+                    return False
+                switch(index, migration, to, state)
+                return True
+        builder.catch_up()
+    return False
+
+
+def _size(documents: Sequence[Difference]) -> int:
+    return sum(one.chunks for one in documents)
 
 
 class _Reader:

@@ -50,6 +50,13 @@ def ranks(scores: np.ndarray) -> list[int]:
     return [int(rank) for rank in (scores >= own).sum(axis=1)]
 
 
+def distances(scores: np.ndarray) -> list[float]:
+    """Quartiles of the cosine distance to a question's own passage, then to the nearest other one."""
+    own = np.diagonal(scores)
+    others = np.where(np.eye(len(scores), dtype=bool), -np.inf, scores).max(axis=1)
+    return [float(1 - cut) for found in (own, others) for cut in np.quantile(found, [0.75, 0.5, 0.25])]
+
+
 def measure(name: str) -> dict[str, object]:
     """One model, in this process: costs, and ranks by pair of languages."""
     from encoders.embedding import load_embedder
@@ -82,6 +89,7 @@ def measure(name: str) -> dict[str, object]:
         "query_ms": _query_ms(embedder, questions["en"]),
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "characters": statistics.mean(map(len, chunks)),
+        "distances": distances(asked["en"] @ vectors["en"].T),
         "ranks": {f"{q}>{p}": ranks(asked[q] @ vectors[p].T) for q, p in PAIRS},
     }
 
@@ -135,8 +143,10 @@ def main() -> None:
         child = [sys.executable, "-m", "benchmarks.models", "--one", name]
         one = json.loads(subprocess.run(child, capture_output=True, check=True, text=True).stdout)
         found[name] = one.pop("ranks")
+        own = " ".join(f"{value:.2f}" for value in one.pop("distances"))
         size = f"{package_mb(PACKAGES[name]):.0f} MB installed" if name in PACKAGES else ""
         print(name, " ".join(f"{key} {value:.3g}" for key, value in one.items()), size)
+        print(f"  English distances, quartiles of own passage and of the nearest other: {own}")
     for pair in found["BM25"]:
         for name, by_pair in found.items():
             print(f"{pair:6} {name:28} {line(by_pair[pair])}")

@@ -4,8 +4,9 @@ import difflib
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 
-from schemas.errors import UsageError
+from schemas.errors import NotFound, UsageError
 from schemas.locators import char_fragment, overlapping, parse_passage, place_fragment
 from schemas.settings import Settings
 from schemas.showing import one_line
@@ -44,23 +45,38 @@ class Passage:
 
 
 def open_passage(index: Index, name: str, context: int) -> tuple[Passage, StoredText]:
-    """The passage with up to `context` characters on each side, from the newest version.
+    """The passage of a name as a search prints it, with up to `context` characters on each side.
 
-    Raises `UsageError` for a name of another form, a document that is not there, and a range beyond its text.
+    Raises `UsageError` for a name of another form and what `open_stretch` raises.
     """
     parsed = parse_passage(name)
     if parsed is None:
         raise UsageError(
             f"{one_line(name)!r} is no passage: expected DOCUMENT#char=from,to, as a search prints it"
         )
-    document_name, start, end = parsed
+    document, start, end = parsed
     with index.snapshot() as snapshot:
-        document, version = _document(snapshot, document_name), snapshot.version
-    stored = read_texts(index, [document.document_id], version)[document.document_id]
-    length = len(stored.text)
-    if not start < end <= length:
+        document_id = _document(snapshot, document).document_id
+    return open_stretch(index, document_id, start, end, context)
+
+
+def open_stretch(
+    index: Index, document_id: str, start: int, end: int, context: int
+) -> tuple[Passage, StoredText]:
+    """`text[start:end]` of a document with up to `context` characters on each side, from the newest version.
+
+    Raises `NotFound` for a document that is not there and a range that its text does not have.
+    """
+    version = index.newest_version()
+    stored = read_texts(index, [document_id], version).get(document_id)
+    if stored is None:
+        raise NotFound(
+            f"the index has no text of a document {one_line(document_id)!r}. `pincite documents` lists them"
+        )
+    document, length = stored.document, len(stored.text)
+    if not 0 <= start < end <= length:
         reason = "is empty" if start >= end and end <= length else f"is beyond its {length:,} characters"
-        raise UsageError(
+        raise NotFound(
             f"{char_fragment(start, end)} {reason}: {one_line(document.path)} has #char=0,{length}"
         )
     places = overlapping(stored.places, start, end)
@@ -96,7 +112,7 @@ def _document(snapshot: Snapshot, name: str) -> LiveDocument:
         raise UsageError(f"{len(found)} documents are named {one_line(name)}: say which by its id, {ids}")
     near = difflib.get_close_matches(name, [one.path for one in documents], 3)
     hint = f" Did you mean {', '.join(map(one_line, near))}?" if near else ""
-    raise UsageError(f"the index has no document {one_line(name)!r}.{hint} `pincite documents` lists them")
+    raise NotFound(f"the index has no document {one_line(name)!r}.{hint} `pincite documents` lists them")
 
 
 def has_pages(stored: StoredText) -> bool:
@@ -115,6 +131,9 @@ def page_images(
     pages = tuple(overlapping(stored.pages, start, end))[:MOST_PAGES]
     path = Path(stored.source, stored.document.path)
     try:
+        now = path.stat()
+        if not S_ISREG(now.st_mode) or now.st_size > settings.limits.source_bytes:
+            return (), "it is no longer a file that could be indexed"
         same = sha256_of(path) == stored.document.source_sha256
     except OSError as error:
         return (), f"the file can't be read ({error.strerror})"

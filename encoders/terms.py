@@ -4,7 +4,7 @@
     Han and Kana                  character bigrams
     Hangul                        the run, and its syllable bigrams
     Thai, Lao, Khmer, Myanmar     grapheme trigrams
-    codes: err-4042, C#, O'Brien  the whole, the parts, the parts joined
+    codes: err-4042, C#, O'Brien  the whole, the parts, the parts joined; of 6204-2RS/C3 also each two joined
 
 No stop words, no minimum length, no accent folding. Scripts written without spaces need two views: a passage
 also counts its single characters (`passage_terms`), so that a query of one character finds it; a query
@@ -13,13 +13,16 @@ also counts its single characters (`passage_terms`), so that a query of one char
 
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 
 import regex
 
-TOKENIZER = "pincite-terms/1"
+TOKENIZER = "pincite-terms/2"
 
 _PREFIX_LETTERS = 5
 _NGRAM_CJK = 2
+_MOST_PAIRED = 8  # parts: longer compounds are addresses and paths, which are asked whole or by a part
+_LONGEST_SIZE = 12  # letters and digits: longer runs are digests
 _NGRAM_SEA = 3
 
 # Written but not read: soft hyphen, joiners, directions, variation selectors. U+200B stays: it parts words.
@@ -44,6 +47,7 @@ _STRETCH = regex.compile(
 _PART = regex.compile(_RUN, regex.V1)
 _TIGHT = frozenset("-_.'&@+#,")  # join the parts of a name; "/", ":" and "\" do so only where a digit is near
 _MIXED = regex.compile(r"\p{L}{2,}+\p{N}{2,}+|\p{N}{2,}+\p{L}{2,}+")
+_SIZE = regex.compile(r"\p{L}++\p{N}++(?=\p{L}+\p{N})")  # of a thread or a tyre, before what follows it
 _PREFIX = regex.compile(rf"(?:\p{{L}}\p{{M}}*+){{{_PREFIX_LETTERS}}}(?=\p{{L}})")
 _LETTERS = regex.compile(r"[\p{L}\p{M}]++")
 _GRAPHEME = regex.compile(r"\X")
@@ -66,8 +70,13 @@ def reference_terms(text: str) -> list[str]:
 
 
 def normalize(text: str) -> str:
-    """NFKC, casefold, NFKC again (folding can undo it); one dash, one apostrophe, ASCII digits."""
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    """NFKC, casefold, NFKC again (folding can undo it); one dash, one apostrophe, one i, ASCII digits.
+
+    The i with and without a dot of Turkish have the same capital in other languages: İzmir and YILDIZ are found
+    as izmir and yıldız. This is case, not an accent.
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("i\u0307", "i").replace("ı", "i")
+    text = unicodedata.normalize("NFKC", folded)
     if text.isascii():
         return text
     text = _QUOTES.sub("'", _DASHES.sub("-", _IGNORED.sub("", text)))
@@ -107,6 +116,15 @@ def _word(stretch: str) -> Iterator[str]:
         yield from _run(part)
     if code:
         yield "".join(parts)
+        yield from _pairs(parts)
+
+
+def _pairs(parts: list[str]) -> Iterator[str]:
+    """Neighbours joined, as a part of a long name is typed: OConnor of O'Connor-Lee. Not the digits of 3.2.1."""
+    if 2 < len(parts) <= _MOST_PAIRED:
+        for one, other in pairwise(parts):
+            if not (one.isnumeric() and other.isnumeric()):
+                yield one + other
 
 
 def _signs(stretch: str, parts: list[str]) -> list[str]:
@@ -119,7 +137,7 @@ def _signs(stretch: str, parts: list[str]) -> list[str]:
 
 
 def _run(run: str) -> Iterator[str]:
-    """The run; the first five letters of a longer word; the halves of iso9001."""
+    """The run; the first five letters of a longer word; the halves of iso9001; m12 of m12x1."""
     yield run
     if _LETTERS.fullmatch(run):
         if prefix := _PREFIX.match(run):
@@ -128,6 +146,8 @@ def _run(run: str) -> Iterator[str]:
         cut = next(at for at in range(1, len(run)) if run[at].isalpha() != run[0].isalpha())
         yield run[:cut]
         yield run[cut:]
+    elif len(run) <= _LONGEST_SIZE and (size := _SIZE.match(run)):
+        yield size.group()
 
 
 def _grams(graphemes: list[str], size: int, passage: bool) -> Iterator[str]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from evaluation.distances import Grouped
 from evaluation.refusal import Distances, sweep
 from evaluation.statistics import share
 from schemas.errors import UsageError
@@ -27,14 +28,6 @@ class Costs:
 
     bluff: float = 1.0
     refusal: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Grouped:
-    """The distances of one question; phrasings of one needle share a `group` and stay in one half."""
-
-    distances: Distances
-    group: str
 
 
 @dataclass(frozen=True, slots=True)

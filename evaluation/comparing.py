@@ -166,11 +166,15 @@ def _opening(pays: Pays, better: Sequence[Pair], worse: Sequence[Pair], one: Pai
 
 
 def _numbers(pair: Pair, scores: Mapping[str, Scores], judge: Judge) -> str:
-    """ "recall@4 .500 → .625 (+12/−2, p = .013, Holm .052)"."""
+    """ "recall@4 .500 → .625 (+12/−2, p = 0.013, Holm = 0.052)"."""
     values = " → ".join(_value(scores[name], pair.metric, judge) for name in (pair.first, pair.second))
-    tests = "" if pair.p is None else f", p = {decimal(pair.p)}, Holm {decimal(pair.p_holm)}"
+    tests = "" if pair.p is None else f", p {_p(pair.p)}, Holm {_p(pair.p_holm)}"
     doubt = "" if pair.resolvable else ", can't be resolved"
     return f"{pair.metric} {values} (+{len(pair.won)}/−{len(pair.lost)}{tests}{doubt})"
+
+
+def _p(value: float | None) -> str:
+    return "< 0.001" if value is not None and value < 0.0005 else f"= {decimal(value)}"
 
 
 def _value(scores: Scores, metric: str, judge: Judge) -> str:
@@ -180,10 +184,8 @@ def _value(scores: Scores, metric: str, judge: Judge) -> str:
 
 
 def decimal(value: float | None) -> str:
-    """Three decimals; "<.001" for less than they show; "–" for what is not defined."""
-    if value is None:
-        return "–"
-    return "<0.001" if 0 < value < 0.0005 else f"{value:.3f}"
+    """Three decimals; "–" for what is not defined."""
+    return "–" if value is None else f"{value:.3f}"
 
 
 def _as_embedded(first: Scores, second: Scores, judge: Judge) -> str:

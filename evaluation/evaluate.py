@@ -5,28 +5,24 @@ check ground truth → embed all questions → rank → scores, losses, refusal 
 Calls no language model and changes nothing. The same index, questions and plan give the same `Evaluation`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from encoders.models import resolve_model
-from encoders.wordpieces import WordPieces
 from evaluation.checking import check_snapshot, sound
 from evaluation.comparing import compare, findings_of, stages_of
 from evaluation.losses import Tracer, Way, unextracted
-from evaluation.passages import Passages, ground_truth
+from evaluation.passages import ground_truth
 from evaluation.rebuild import rebuilt
-from evaluation.refusal import Distances, sweep, thresholds_for
-from evaluation.scoring import MODES, Ranker, distances_of, reranked, scores_of
+from evaluation.refusal import Distances, sweep, threshold_answering, thresholds_for
+from evaluation.scoring import MODES, distances_of, scores_of
+from evaluation.subject import Subject, open_subject
 from retrieval import dense
-from retrieval.corpus import Corpus
 from retrieval.ranking import Mode
-from retrieval.refusal import MOST_PASSAGES
-from retrieval.rerank import resolve_reranker
-from retrieval.search import Searcher, open_index
+from retrieval.refusal import DEFAULT_THRESHOLD, MOST_PASSAGES, threshold_of
+from retrieval.rerank import Reranker, resolve_reranker
 from schemas.errors import ModelUnavailable, UsageError
 from schemas.evaluation import (
     Evaluation,
@@ -43,7 +39,6 @@ from schemas.settings import Settings
 from storage.index import Index
 from storage.snapshot import Snapshot
 from tasks.chunking.chunk import STRATEGIES
-from tasks.plan import resolved
 
 Say = Callable[[str], None]
 
@@ -59,8 +54,11 @@ class Plan:
     rerank: bool = False  # the main strategy reranks; needs the weights
     try_rerank: bool = False  # measure reranking where its weights are here
     threshold: float | None = None  # cosine distance; None is that of the index
+    answered: int | None = None
+    """Without a threshold: the least one that answers so many answerable questions. For a model that has none."""
 
 
+AS_IT_IS = Plan()
 ABLATION = Plan(chunkers=STRATEGIES, try_rerank=True)
 """Every chunking strategy, and reranking where its weights are on this machine."""
 
@@ -69,7 +67,7 @@ def evaluate(
     path: Path,
     settings: Settings,
     questions: QuestionSet,
-    plan: Plan = Plan(),
+    plan: Plan = AS_IT_IS,
     say: Say = lambda _line: None,
 ) -> Evaluation:
     """What `questions` find in the index at `path`, at its newest version. `say` is told of long steps.
@@ -77,37 +75,36 @@ def evaluate(
     Raises `UsageError` when no question can be judged, and what opening an index, resolving a model and
     reranking raise.
     """
-    with _subject(path, settings) as subject:
-        faults = check_snapshot(subject.snapshot, questions)
-        usable = sound(questions, faults).questions
-        if not usable:
-            raise UsageError(
-                f"no question of {questions.name} can be judged by the index at {path}: "
-                f"{'; '.join(f'{fault.id}: {fault.reason}' for fault in faults[:5])}"
-            )
-        return _Run(subject, questions, usable, faults, plan, say).evaluation()
+    with Index.open(path) as index, index.snapshot() as snapshot:
+        notes = []
+        if plan.threshold is None and plan.answered is None:
+            found = threshold_of(index)
+            plan = replace(plan, threshold=found.distance)
+            notes = [found.warning] if found.warning else []
+        return evaluate_snapshot(snapshot, settings, questions, plan, say, notes)
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """One index, open at one version."""
+def evaluate_snapshot(
+    snapshot: Snapshot,
+    settings: Settings,
+    questions: QuestionSet,
+    plan: Plan = AS_IT_IS,
+    say: Say = lambda _line: None,
+    notes: Sequence[str] = (),
+) -> Evaluation:
+    """The same of any snapshot, of a space that is not yet searched for instance; settings name its model.
 
-    settings: Settings  # with the chunker of the index
-    snapshot: Snapshot
-    searcher: Searcher
-    passages: Passages
-    ranker: Ranker
-
-
-@contextmanager
-def _subject(path: Path, settings: Settings) -> Iterator[Subject]:
-    with ExitStack() as opened:
-        index = opened.enter_context(Index.open(path))
-        snapshot = opened.enter_context(index.snapshot())
-        own = replace(resolved(path, settings), chunker=snapshot.space.chunker)
-        searcher = opened.enter_context(open_index(path, own, snapshot.version))
-        corpus = Corpus(snapshot)
-        yield Subject(own, snapshot, searcher, Passages(snapshot, corpus), Ranker(corpus))
+    A plan without a threshold takes the default one. `notes` stand before those of the evaluation.
+    """
+    subject = open_subject(snapshot, settings)
+    faults = check_snapshot(snapshot, questions)
+    usable = sound(questions, faults).questions
+    if not usable:
+        raise UsageError(
+            f"no question of {questions.name} can be judged by this index: "
+            f"{'; '.join(f'{fault.id}: {fault.reason}' for fault in faults[:5])}"
+        )
+    return _Run(subject, questions, usable, faults, plan, say, notes).evaluation()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +127,7 @@ class _Run:
         faults: Sequence[Fault],
         plan: Plan,
         say: Say,
+        notes: Sequence[str],
     ) -> None:
         self._subject = subject
         self._whole = whole
@@ -137,9 +135,11 @@ class _Run:
         self._faults = faults
         self._plan = plan
         self._say = say
-        self._notes: list[str] = []
-        self._rerank = self._can_rerank()
-        self._threshold = subject.searcher.threshold().distance if plan.threshold is None else plan.threshold
+        self._notes = list(notes)
+        self._reranker = self._find_reranker()
+        self._vectors = subject.embed(usable)
+        self._grounds, self._unjudged = subject.passages.grounds(usable, plan.judge)
+        self._threshold = self._choose_threshold()
         self._main = _name(subject.settings.chunker, plan.mode, plan.rerank)
 
     def evaluation(self) -> Evaluation:
@@ -171,6 +171,9 @@ class _Run:
             bluffed=tuple(
                 one.id for one in followed.distances if not one.answerable and one.bluffs(self._threshold)
             ),
+            refused=tuple(
+                one.id for one in followed.distances if one.answerable and not one.answered(self._threshold)
+            ),
             faults=tuple(self._faults),
             notes=tuple(self._notes),
         )
@@ -185,62 +188,76 @@ class _Run:
             left_out=len(self._faults),
         )
 
-    def _can_rerank(self) -> bool:
+    def _find_reranker(self) -> Reranker | None:
         if not (self._plan.rerank or self._plan.try_rerank):
-            return False
+            return None
         try:
-            resolve_reranker(self._subject.settings.reranker)
+            return resolve_reranker(self._subject.settings.reranker)
         except ModelUnavailable as error:
             if self._plan.rerank:
                 raise
             self._notes.append(f"reranking was not measured: {error}")
-            return False
-        return True
+            return None
+
+    def _choose_threshold(self) -> float:
+        plan = self._plan
+        if plan.threshold is not None or plan.answered is None or plan.mode == "bm25":
+            return DEFAULT_THRESHOLD if plan.threshold is None else plan.threshold
+        found = [
+            distances_of(
+                question, self._subject.ranker.rank(question.question, vector, (plan.mode,))[plan.mode]
+            )
+            for question, vector in zip(self._usable, self._vectors, strict=True)
+            if question.answerable
+        ]
+        threshold = threshold_answering(plan.answered, found)
+        self._notes.append(
+            f"the threshold {threshold:g} is the least one that answers {plan.answered} of the questions"
+        )
+        return threshold
 
     def _follow(self) -> _Followed:
         """The index as it is, question by question: what one ranking brought is not kept."""
         subject, plan = self._subject, self._plan
-        wordpieces = WordPieces(resolve_model(subject.settings.model))
-        vectors = _vectors(subject, self._usable)
-        grounds, unjudged = subject.passages.grounds(self._usable, plan.judge)
-        ground_of = {ground.question.id: ground for ground in grounds}
+        ground_of = {ground.question.id: ground for ground in self._grounds}
         measured = plan.mode != "bm25"
-        way = Way(plan.mode, MOST_PASSAGES, self._threshold if measured else None, plan.rerank)
         if not measured:
             self._notes.append("refusal was not measured: BM25 knows no distance")
-        tracer = Tracer(subject.passages, wordpieces, way)
+        way = Way(plan.mode, MOST_PASSAGES, self._threshold if measured else None, plan.rerank)
+        tracer = Tracer(subject.passages, subject.wordpieces, way)
         rows: dict[str, list[Sequence[int]]] = {}
         distances, losses = [], []
-        for question, vector in zip(self._usable, vectors, strict=True):
+        for question, vector in zip(self._usable, self._vectors, strict=True):
             ground = ground_of.get(question.id)
             lists = subject.ranker.rank(question.question, vector, MODES if ground else (plan.mode,))
             if measured:
-                evidence: frozenset[int] = ground.evidence if ground else frozenset()
+                evidence = ground.evidence if ground else frozenset[int]()
                 distances.append(distances_of(question, lists[plan.mode], evidence))
             if ground is None:
                 continue
-            for mode, listed in lists.items():
-                rows.setdefault(_name(subject.settings.chunker, mode), []).append(listed.rows)
-            final = self._reranked(question, vector)
-            if final is not None:
+            found: dict[str, Sequence[int]] = {
+                _name(subject.settings.chunker, mode): listed.rows for mode, listed in lists.items()
+            }
+            if self._reranker:
                 name = _name(subject.settings.chunker, "hybrid", rerank=True)
-                rows.setdefault(name, []).append(final)
-            loss = tracer.trace(ground, lists[plan.mode], final if plan.rerank else None)
-            if loss:
+                found[name] = subject.ranker.rerank(question.question, lists["hybrid"], self._reranker)
+            for name, ranked in found.items():
+                rows.setdefault(name, []).append(ranked)
+            final = found[self._main] if plan.rerank else None
+            if loss := tracer.trace(ground, lists[plan.mode], final):
                 losses.append(loss)
-        cost = subject.passages.cost(wordpieces)
-        strategies = [_strategy(subject, mode) for mode in MODES]
-        strategies += [_strategy(subject, "hybrid", rerank=True)] if self._rerank else []
-        return _Followed(
-            [scores_of(one, grounds, unjudged, rows.get(one.name, []), cost) for one in strategies],
-            distances,
-            _with_parts(losses, tracer, subject.snapshot),
-        )
+        return self._followed(rows, distances, _with_parts(losses, tracer, subject.snapshot))
 
-    def _reranked(self, question: Question, vector: dense.Vector) -> list[int] | None:
-        if not self._rerank:
-            return None
-        return reranked(self._subject.searcher, self._subject.passages, question, vector)
+    def _followed(
+        self, rows: Mapping[str, list[Sequence[int]]], distances: list[Distances], losses: list[Loss]
+    ) -> _Followed:
+        cost = self._subject.passages.cost(self._subject.wordpieces)
+        strategies = [_strategy(self._subject, mode) for mode in MODES]
+        strategies += [_strategy(self._subject, "hybrid", rerank=True)] if self._reranker else []
+        scores = [
+            scores_of(one, self._grounds, self._unjudged, rows.get(one.name, []), cost) for one in strategies
+        ]
+        return _Followed(scores, distances, losses)
 
     def _ablations(self) -> Iterator[Scores]:
         own = self._subject.settings
@@ -254,19 +271,26 @@ class _Run:
     def _ablation(self, settings: Settings, name: str) -> Scores:
         """The same texts and questions in a temporary index of these settings, in hybrid mode."""
         self._say(f"measuring {name}: chunks and vectors are made again from the stored texts")
-        with rebuilt(self._subject.snapshot, settings) as path, _subject(path, settings) as other:
-            answerable = [one for one in self._usable if one.answerable]
-            grounds, unjudged = other.passages.grounds(answerable, self._plan.judge)
+        with ExitStack() as opened:
+            path = opened.enter_context(rebuilt(self._subject.snapshot, settings))
+            index = opened.enter_context(Index.open(path))
+            other = open_subject(opened.enter_context(index.snapshot()), settings)
+            grounds, unjudged = other.passages.grounds(self._usable, self._plan.judge)
             asked = [ground.question for ground in grounds]
-            vectors = _vectors(other, asked)
             rows = [
                 other.ranker.rank(question.question, vector, ("hybrid",))["hybrid"].rows
-                for question, vector in zip(asked, vectors, strict=True)
+                for question, vector in zip(asked, self._vectors_for(other, asked), strict=True)
             ]
             space = other.snapshot.space
             strategy = Strategy(name, space.chunker, space.model, "hybrid")
-            cost = other.passages.cost(WordPieces(resolve_model(settings.model)))
-            return scores_of(strategy, grounds, unjudged, rows, cost)
+            return scores_of(strategy, grounds, unjudged, rows, other.passages.cost(other.wordpieces))
+
+    def _vectors_for(self, other: Subject, asked: Sequence[Question]) -> dense.Matrix:
+        """The vectors of questions in another index; those that are there already where it has the same model."""
+        if other.model != self._subject.model:
+            return other.embed(asked)
+        places = {question.id: place for place, question in enumerate(self._usable)}
+        return self._vectors[[places[question.id] for question in asked]]
 
 
 def _name(chunker: str, mode: Mode, rerank: bool = False) -> str:
@@ -278,12 +302,6 @@ def _name(chunker: str, mode: Mode, rerank: bool = False) -> str:
 def _strategy(subject: Subject, mode: Mode, rerank: bool = False) -> Strategy:
     space = subject.snapshot.space
     return Strategy(_name(space.chunker, mode, rerank), space.chunker, space.model, mode, rerank)
-
-
-def _vectors(subject: Subject, questions: Sequence[Question]) -> dense.Matrix:
-    if not questions:
-        return np.empty((0, subject.snapshot.space.dimension), dtype=np.float32)
-    return subject.searcher.embed_queries([one.question for one in questions])
 
 
 def _with_parts(losses: Sequence[Loss], tracer: Tracer, snapshot: Snapshot) -> list[Loss]:

@@ -32,18 +32,15 @@ def gate(candidate: Result, baseline: Result) -> Verdict:
     pairs = _pairs(new, old, common, candidate, baseline)
     worse = [pair for pair in pairs if pair.metric != DESTROYED and _worse(pair)]
     destroyed = tuple(new[one].question_id for one in common if _has_lost(new[one], old[one]))
-    answered = [[one for one in common if rows[one].answered] for rows in (new, old)]
+    negatives = [one for one in common if new[one].role == "unanswerable" == old[one].role]
+    answered = [[one for one in negatives if rows[one].answered] for rows in (new, old)]
     bluffed = tuple(new[one].question_id for one in answered[0] if old[one].answered is False)
     more = len(answered[0]) - len(answered[1]) if bluffed else 0
-    reasons = [
-        *(_worse_words(pair) for pair in worse),
-        *(
-            [f"lacks {len(destroyed)} answers that the baseline had: {_names(destroyed)}"]
-            if destroyed
-            else []
-        ),
-        *([f"bluffs {more} times more, on: {_names(bluffed)}"] if more > 0 else []),
-    ]
+    reasons = [_worse_words(pair) for pair in worse]
+    if destroyed:
+        reasons.append(f"lacks {_count(len(destroyed), 'answer')} that the baseline had: {_names(destroyed)}")
+    if more > 0:
+        reasons.append(f"bluffs on {_count(more, 'question')} more: {_names(bluffed)}")
     return Verdict(
         ok=not reasons,
         baseline=_title(baseline),
@@ -114,6 +111,10 @@ def _threshold_note(candidate: Result, baseline: Result) -> list[str]:
 def _title(result: Result) -> str:
     name = result.name or "this evaluation"
     return f"{name} ({result.main}, {result.space.model}, version {result.version})"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _names(ids: Sequence[str]) -> str:

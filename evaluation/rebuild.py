@@ -33,16 +33,17 @@ Stored = tuple[LiveDocument, Extraction]
 
 
 @contextmanager
-def rebuilt(snapshot: Snapshot, settings: Settings) -> Iterator[Path]:
+def rebuilt(snapshot: Snapshot, settings: Settings, embedder: Embedder | None = None) -> Iterator[Path]:
     """The folder of an index of the documents of `snapshot`, made with the model and chunker of `settings`.
 
+    `embedder` is one of that model; None loads one.
     It is gone after the block. Documents keep their paths, not their ids. A reference chunker may leave text
     out; a document of which it leaves nothing has no chunks here. Raises what a reindex raises.
     """
     with TemporaryDirectory(prefix="pincite-evaluation-") as folder:
         path = Path(folder) / "index"
         model = resolve_model(settings.model)
-        builder = _Builder(settings, WordPieces(model), _embedder(model))
+        builder = _Builder(settings, WordPieces(model), embedder or embedder_of(model))
         with Index.create(path, space_of(model, settings)) as index:
             for nth, documents in enumerate(_by_repetition(read_extractions(snapshot))):
                 with begin_run(index, "evaluate", f"stored texts {nth}") as run:
@@ -51,9 +52,9 @@ def rebuilt(snapshot: Snapshot, settings: Settings) -> Iterator[Path]:
         yield path
 
 
-@lru_cache(maxsize=1)
-def _embedder(model: Model) -> Embedder:
-    """Shared by the indexes that one evaluation makes with a model."""
+@lru_cache(maxsize=2)
+def embedder_of(model: Model) -> Embedder:
+    """Shared by what one evaluation embeds with a model."""
     return load_embedder(model, threads=os.cpu_count())
 
 

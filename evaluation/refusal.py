@@ -72,6 +72,16 @@ def thresholds_for(found: Iterable[Distances], always: Iterable[float] = ()) -> 
     return sorted({round(place * step, 6) for place in range(first, last + 1)} | set(always))
 
 
+def threshold_answering(count: int, found: Sequence[Distances]) -> float:
+    """The least threshold that answers at least `count` of the questions, or all that can be; 0 for none.
+
+    Distances of two models can't be compared, so a model without a threshold of its own is held against another
+    where it answers as much.
+    """
+    near = sorted(one.nearest for one in found if one.nearest is not None)[:count]
+    return float(np.nextafter(near[-1], np.inf)) if near else 0.0
+
+
 def sweep(found: Sequence[Distances], thresholds: Iterable[float]) -> tuple[RefusalPoint, ...]:
     """What each threshold does to the questions, in the order of the thresholds."""
     answerable = [one for one in found if one.answerable]

@@ -40,10 +40,14 @@ def result_of(evaluation: Evaluation, questions: QuestionSet) -> Result:
 
 
 def _answerable(evaluation: Evaluation, by_id: Mapping[str, Question]) -> list[Judged]:
+    refused, measured = set(evaluation.refused), bool(evaluation.refusal)
     return [
         replace(
             _asked(scores.strategy.name, by_id[outcome.id], "answerable"),
             rank=outcome.rank,
+            answered=outcome.id not in refused
+            if measured and scores.strategy.name == evaluation.main
+            else None,
             destroyed=outcome.destroyed if by_id[outcome.id].needle else None,
         )
         for scores in evaluation.strategies

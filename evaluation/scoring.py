@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from encoders.terms import terms
 from evaluation.metrics import CUTS, DEPTH, first_rank, reciprocal_rank, success_at
-from evaluation.passages import Ground, Passages
+from evaluation.passages import Ground
 from evaluation.refusal import Distances, right_between
 from evaluation.statistics import clustered_mean, share
 from retrieval import dense
 from retrieval.corpus import Corpus
 from retrieval.folding import FOLD_WINDOW, Likeness, fold
 from retrieval.ranking import Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
-from retrieval.search import Searcher
+from retrieval.rerank import RERANK_DEPTH, Reranker, reordered, score
 from schemas.evaluation import Cost, Outcome, Question, Scores, Strategy
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "bm25")
@@ -70,11 +70,12 @@ class Ranker:
             found[mode] = Listed(ranked, kept)
         return found
 
-
-def reranked(searcher: Searcher, passages: Passages, question: Question, vector: dense.Vector) -> list[int]:
-    """The rows of the first 20 after the cross-encoder."""
-    results = searcher.search(question.question, k=DEPTH, vector=vector, rerank=True)
-    return [passages.row_of[hit.chunk_id] for hit in results.hits]
+    def rerank(self, query: str, listed: Listed, reranker: Reranker) -> list[int]:
+        """The rows of the first 20 after the cross-encoder, which reads the first 25, as a search would."""
+        kept, _ = fold(listed.ranked, RERANK_DEPTH, self._likeness)
+        passages = self._corpus.passages([one.row for one in kept])
+        texts = [f"[{one.header}]\n{one.content}" if one.header else one.content for one in passages]
+        return [one.row for one in reordered(kept, score(query, texts, reranker))[:DEPTH]]
 
 
 def scores_of(
@@ -106,7 +107,7 @@ def scores_of(
     )
 
 
-def distances_of(question: Question, listed: Listed, evidence: frozenset[int]) -> Distances:
+def distances_of(question: Question, listed: Listed, evidence: frozenset[int] = frozenset()) -> Distances:
     """How far a question is from what it finds, folded as far as it was, in the order of the ranking."""
     hidden = {row for one in listed.kept for row in (one.row, *one.folded)}
     ordered = [*listed.kept, *(one for one in listed.ranked if one.row not in hidden)]

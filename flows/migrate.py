@@ -12,21 +12,22 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from encoders.models import resolve_model
-from evaluation.evaluate import evaluate
+from evaluation.evaluate import AS_IT_IS, evaluate, evaluate_snapshot
 from evaluation.gate import gate
+from evaluation.guard import matched
 from evaluation.questions import read_questions
 from evaluation.results import result_of
 from schemas.errors import UsageError
-from schemas.evaluation import Result, Verdict
+from schemas.evaluation import Verdict
 from schemas.records import Space
 from schemas.settings import Settings
 from storage.cache import refresh_cache
 from storage.index import Index
-from storage.level import as_switched, missing, switch, tidy
+from storage.level import missing, snapshot_of, switch, tidy
 from storage.lock import MIGRATION_FILE, exclusive, patient
 from storage.migration import (
     Migration,
@@ -190,12 +191,13 @@ def _passes(index: Index, migration: Migration, settings: Settings, choice: Choi
 
 
 def _verdict(index: Index, target: Kept, settings: Settings, file: Path, say: Say) -> Verdict:
+    """Bluffs are compared where both answer as many questions: distances of two models can't be compared."""
     questions = read_questions(file)
-
-    def result(path: Path, model: str) -> Result:
-        own = Settings(model=model, reranker=settings.reranker)
-        return result_of(evaluate(path, own, questions, say=say), questions)
-
-    baseline = result(index.path, spaces_of(index)[0].setting)
-    with as_switched(index, target) as switched:
-        return gate(result(switched, target.setting), baseline)
+    live = spaces_of(index)[0]
+    old = result_of(
+        evaluate(index.path, replace(settings, model=live.setting), questions, say=say), questions
+    )
+    same_model = live.space.fingerprint == target.space.fingerprint
+    plan = replace(AS_IT_IS, threshold=old.threshold) if same_model else matched(AS_IT_IS, old)
+    new = evaluate_snapshot(snapshot_of(index, target.space_id), settings, questions, plan, say)
+    return gate(result_of(new, questions), old)

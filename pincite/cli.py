@@ -39,6 +39,14 @@ COMMANDS = {
         "pincite.commands.ask:ask",
         "Answer from at most four passages, or say no; with citations that were checked.",
     ),
+    "evaluate": (
+        "pincite.commands.evaluate:evaluate",
+        "Score the index by questions whose answers are known: intervals, paired tests, losses, refusals.",
+    ),
+    "calibrate": (
+        "pincite.commands.calibrate:calibrate_index",
+        "Choose the threshold under which passages answer, on one half of the questions; report on the other.",
+    ),
     "cite": (
         "pincite.commands.cite:cite",
         "Open a passage: its document's text around it, with the passage marked.",
@@ -51,6 +59,14 @@ COMMANDS = {
     "inspect": (
         "pincite.commands.inspect:inspect",
         "Show one document as the pipeline sees it, as an HTML page; nothing is indexed.",
+    ),
+    "serve": (
+        "pincite.commands.serve:serve",
+        "Serve the index over HTTP until it is interrupted: search, ask, documents, passages.",
+    ),
+    "mcp": (
+        "pincite.commands.mcp:mcp",
+        "Serve the index to an assistant over standard input and output (Model Context Protocol).",
     ),
     "sql": (
         "pincite.commands.sql:sql",

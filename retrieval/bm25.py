@@ -18,6 +18,7 @@ B = 0.75
 
 Counts = npt.NDArray[np.int32]
 Number = TypeVar("Number", float, Floats)
+_FEW = 16_384  # rows: to score them all costs less than to find out which need not be
 _ROUNDING = 1e-9  # of a score: sums of the same shares in another order differ by less
 
 
@@ -116,10 +117,16 @@ class Scores:
 
     def best(self, k: int) -> tuple[Rows, Floats]:
         """The `k` rows of the highest scores above 0, best first, ties by chunk id: a prefix of the best k+1."""
-        rows = self._candidates(k)
-        scores = self.of(rows)
+        rows = np.arange(len(self._norms)) if len(self._norms) < _FEW else self._candidates(k)
+        scores = self._of_all() if len(self._norms) < _FEW else self.of(rows)
         found = scores > 0
         return best_first(rows[found], scores[found], k, self._order)
+
+    def _of_all(self) -> Floats:
+        sums = np.zeros(len(self._norms), dtype=np.float64)
+        for term in self._terms:
+            self._add(sums, term)
+        return sums
 
     def _candidates(self, k: int) -> Rows:
         """Rows among which the best `k` are.
@@ -131,26 +138,29 @@ class Scores:
         terms = sorted(self._terms, key=lambda term: -term.most)
         to_come = np.append(np.cumsum([term.most for term in reversed(terms)])[::-1], 0.0)
         sums = np.zeros(len(self._norms), dtype=np.float64)
-        rows = np.empty(0, dtype=np.int64)
+        rows = np.empty(0, dtype=np.int32)
         floor = 0.0
         for place, term in enumerate(terms):
             if floor > to_come[place] * (1.0 + _ROUNDING):
                 break
-            self._add(sums, term)
-            rows = np.flatnonzero(sums)
+            rows = np.concatenate([rows, self._add(sums, term)])
             if 0 < k <= len(rows):
                 floor = float(np.partition(sums[rows], len(rows) - k)[len(rows) - k])
         else:
             place = len(terms)
-        near: Rows = rows[sums[rows] + to_come[place] >= floor * (1.0 - _ROUNDING)]
-        return near
+        near: Counts = rows[sums[rows] + to_come[place] >= floor * (1.0 - _ROUNDING)]
+        return near.astype(np.int64)
 
-    def _add(self, sums: Floats, term: _Term) -> None:
+    def _add(self, sums: Floats, term: _Term) -> Counts:
+        """Adds the shares of a term to the sums by row, and returns the rows that had none before."""
         rows, tf = term.postings.rows, term.postings.tf
         if self._among is not None:
             passes = self._among[rows]
             rows, tf = rows[passes], tf[passes]
-        sums[rows] += _share(tf, self._norms[rows], term.weight)
+        before = sums[rows]
+        sums[rows] = before + _share(tf, self._norms[rows], term.weight)
+        fresh: Counts = rows[before == 0.0]
+        return fresh
 
 
 def _term(postings: TermPostings, weight: float) -> _Term:

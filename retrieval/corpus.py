@@ -7,9 +7,9 @@ leaves them out of everything, statistics included.
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from retrieval import bm25, dense
 from retrieval.filters import Filters, document_filter
@@ -17,7 +17,7 @@ from retrieval.order import Floats, Mask, Rows
 from schemas.errors import IndexBroken
 from schemas.tables import chunk_id
 from storage.cache import open_cover
-from storage.packs import Pack
+from storage.packs import SHOWN, Pack
 from storage.snapshot import LiveDocument, LiveKeys, Snapshot, document_name, document_numbers
 
 
@@ -131,24 +131,22 @@ class Corpus:
         mask = self._mask_of(self._are(kept if dated is None else kept & dated))
         if filters.min_ocr_confidence is None:
             return mask
-        read = [pack.shown["ocr_confidence"].to_numpy() for pack in self.packs]  # NaN where no OCR read
+        batches = [batch["ocr_confidence"] for pack in self.packs for batch in pack.shown]
+        read = [one.to_numpy(zero_copy_only=False) for one in batches]  # NaN where no OCR read
         return mask & ~(np.concatenate([np.empty(0), *read]) < filters.min_ocr_confidence)
 
     def contents(self, rows: Sequence[int]) -> list[str]:
         """The content of each row, in the order asked."""
-        contents: list[str] = self._take(rows, ["content"])["content"].to_pylist()
-        return contents
+        return [content for (content,) in self._shown(rows, ("content",))]
 
     def passages(self, rows: Sequence[int]) -> list[Passage]:
         """The passage of each row, in the order asked."""
-        if not rows:
-            return []
         keys = zip(*(key.tolist() for key in self._keys(np.array(rows, dtype=np.int64))), strict=True)
-        shown = self._take(rows, self.packs[0].shown.schema.names).to_pylist()
         passages = []
-        for (document, revision, ordinal), columns in zip(keys, shown, strict=True):
+        for (document, revision, ordinal), values in zip(keys, self._shown(rows, SHOWN), strict=True):
             name = document_name(document)
-            passages.append(Passage(chunk_id(name, revision, ordinal), name, **columns))
+            shown = dict(zip(SHOWN, values, strict=True))
+            passages.append(Passage(chunk_id(name, revision, ordinal), name, **shown))
         return passages
 
     def _postings_of(self, term: str) -> bm25.TermPostings:
@@ -160,7 +158,8 @@ class Corpus:
         found = [(base, pack, pack.find(term)) for base, pack in zip(self._bases, self.packs, strict=False)]
         parts = [(base, pack.rows[at], pack.tf[at]) for base, pack, at in found if at.start < at.stop]
         if len(parts) == 1 and parts[0][0] == 0 and self.every_row_lives:
-            return _term_postings(parts[0][1], parts[0][2])
+            self._postings[term] = _term_postings(parts[0][1], parts[0][2])
+            return self._postings[term]
         empty = np.empty(0, dtype=np.int32)
         rows = np.concatenate([empty, *(rows + np.int32(base) for base, rows, _ in parts)])
         tf = np.concatenate([empty, *(tf for _, _, tf in parts)])
@@ -220,14 +219,13 @@ class Corpus:
             ordinals[here] = pack.ordinals[within]
         return documents, revisions, ordinals
 
-    def _take(self, rows: Sequence[int], columns: list[str]) -> pa.Table:
-        """What hits show of these rows, in their order."""
-        split = self._split(np.array(rows, dtype=np.int64))
-        if not split:
-            return pa.table({name: [] for name in columns})
-        taken = [pack.shown.select(columns).take(pa.array(within)) for pack, _, within in split]
-        places = np.concatenate([here for _, here, _ in split])
-        return pa.concat_tables(taken).take(pa.array(np.argsort(places)))
+    def _shown(self, rows: Sequence[int], columns: Sequence[str]) -> list[list[Any]]:
+        """What hits show of these rows, by column."""
+        packs = np.searchsorted(self._bases, np.array(rows, dtype=np.int64), side="right") - 1
+        return [
+            self.packs[number].show(row - int(self._bases[number]), columns)
+            for row, number in zip(rows, packs.tolist(), strict=True)
+        ]
 
     def _refuse(self, faulty: Rows, what: str) -> None:
         faulty = faulty[self.live[faulty]]

@@ -226,7 +226,7 @@ class Searcher:
 
         Raises `SpaceMismatch` unless the index is of it.
         """
-        space, own = snapshot.space, self._index.model_setting(snapshot.space_id)
+        space, own = snapshot.space, snapshot.model_setting
         with self._lock:
             if snapshot.space_id not in self._models:
                 self._models = {snapshot.space_id: resolve_model(self._settings.model or own)}

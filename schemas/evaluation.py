@@ -237,6 +237,7 @@ class Evaluation:
     losses: tuple[Loss, ...]
     refusal: tuple[RefusalPoint, ...]  # by threshold
     bluffed: tuple[str, ...]  # ids of unanswerable questions that are answered at `threshold`
+    refused: tuple[str, ...]  # ids of answerable questions that are refused at `threshold`
     faults: tuple[Fault, ...]
     notes: tuple[str, ...]  # what was not done, and why
 
@@ -270,7 +271,7 @@ class Judged:
     role: Role
     rank: int | None = None  # of an answerable one
     destroyed: bool | None = None
-    answered: bool | None = None  # of an unanswerable one, at the threshold; only of the main strategy
+    answered: bool | None = None  # whether any passage lay under the threshold; only of the main strategy
     fault: str | None = None  # code of one that was left out
 
 

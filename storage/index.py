@@ -76,17 +76,17 @@ class Index:
                 f"Vectors of two spaces can't be compared: {_ways_out(live, wanted, setting)}"
             )
 
-    def model_setting(self, space_id: int) -> str:
-        """What names the model of a space in the settings: a known name, or a folder."""
-        with transactions.reading(self.engine) as connection:
-            return ledger.setting_of(connection, space_id)
-
     @contextmanager
     def snapshot(self, version: int | None = None) -> Iterator[Snapshot]:
         """One version of the index, the newest if none is named; later commits do not disturb it."""
         with transactions.reading(self.engine) as connection:
             snapshot = self._snapshot(connection, version)
         yield snapshot
+
+    def newest_version(self) -> int:
+        """The newest version; 0 for an index to which nothing was ever published."""
+        with transactions.reading(self.engine) as connection:
+            return ledger.current_version(connection)
 
     def newer_snapshot(self, known: int | None) -> Snapshot | None:
         """The newest version, read only if it is another than the `known` one; else None.

@@ -7,11 +7,8 @@ What changes something is called under the lock of the index (`storage.lock.pati
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import pyarrow.compute as pc
@@ -20,10 +17,9 @@ import sqlalchemy as sa
 from schemas.errors import IndexBroken, UsageError
 from storage import ledger, transactions
 from storage.copies import adopt, end_copies, new_version, written_copies
-from storage.index import LEDGER_FILE, Index
+from storage.index import Index
 from storage.migration import Migration, State, blockers, record, waived_documents
 from storage.rows import Blocked, Copy
-from storage.segments import FOLDER as SEGMENTS
 from storage.snapshot import Snapshot
 from storage.spaces import Kept
 
@@ -252,22 +248,3 @@ def _chunks_per_s(connection: sa.Connection, migration: Migration, space_id: int
     lately = connection.execute(query).all()
     took_s = lately[0][0] - lately[-1][0] if len(lately) > 1 else 0.0
     return sum(int(chunks) for _, chunks in lately[:-1]) / took_s if took_s > 0 else None
-
-
-@contextmanager
-def as_switched(index: Index, to: Kept) -> Iterator[Path]:
-    """The folder of an index as this one would be after the switch to `to`; it is gone after the block.
-
-    It shares the segments, so it is made in an instant; only what reads may be run on it.
-    """
-    with TemporaryDirectory(prefix="pincite-switched-") as folder:
-        path = Path(folder) / "index"
-        path.mkdir()
-        (path / SEGMENTS).symlink_to((index.path / SEGMENTS).resolve())
-        transactions.copy_to(index.engine, path / LEDGER_FILE)
-        with Index.open(path) as other, transactions.writing(other.engine) as connection:
-            version = new_version(connection, "as switched")
-            connection.execute(
-                ledger.live_spaces.insert().values(since_version=version, space_id=to.space_id)
-            )
-        yield path

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from schemas.records import Space
 from schemas.tables import CHUNKS, POSTINGS
-from storage.packs import SHOWN, LostPosting, Pack
+from storage.packs import BLOCK, SHOWN, SHOWN_SCHEMA, LostPosting, Pack
 from storage.segments import read_segment
 from storage.snapshot import Unit, document_numbers
 
@@ -43,6 +43,7 @@ def pack_units(index: Path, units: Sequence[Unit], space: Space) -> Pack:
     begins = np.flatnonzero(new)
     rows = _Rows(documents[begins], revision[begins], np.append(begins, len(order)), ordinal)
     terms, starts, at, tf, lost = _postings(index, units, rows)
+    shown = table.select(list(SHOWN)).take(pa.array(order)).cast(SHOWN_SCHEMA)
     return Pack(
         units=tuple(unit.key for unit in units),
         documents=rows.documents,
@@ -58,7 +59,7 @@ def pack_units(index: Path, units: Sequence[Unit], space: Space) -> Pack:
         starts=starts,
         rows=at,
         tf=tf,
-        shown=table.select(list(SHOWN)).take(pa.array(order)),
+        shown=tuple(shown.combine_chunks().to_batches(max_chunksize=BLOCK)),
         lost=lost,
     )
 

@@ -4,6 +4,7 @@ A pack has the chunks in chunk-id order, each with its vector in float16, its le
 the postings by term. It keeps the rows that are not live: which rows are, the ledger says at each version.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from storage.pack_file import Bytes, PackWriter, read_contents, read_sections
 SHOWN = ("header", "section", "content", "start", "end", "locator", "ocr_confidence")
 SHOWN_SCHEMA = pa.schema([CHUNKS.field(name) for name in SHOWN])
 
-_BLOCK = 16_384  # rows copied at once when packs are joined
+BLOCK = 16_384  # rows: of a batch of what hits show, and copied at once when packs are joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +51,24 @@ class Pack:
     starts: np.ndarray  # int64[terms + 1], first posting of each
     rows: np.ndarray  # int32[postings], ascending within a term
     tf: np.ndarray  # int32[postings]
-    shown: pa.Table  # SHOWN_SCHEMA
+    shown: tuple[pa.RecordBatch, ...]  # SHOWN_SCHEMA, each but the last of BLOCK rows
     lost: tuple[LostPosting, ...] = ()
     path: Path | None = None  # None: in memory only
 
     def __len__(self) -> int:
         return len(self.ordinals)
 
+    def show(self, row: int, columns: Sequence[str]) -> list[Any]:
+        """What a hit shows of a row, by column of SHOWN. `take` would copy whole columns for a few rows."""
+        batch, place = self.shown[row // BLOCK], row % BLOCK
+        return [batch[name][place].as_py() for name in columns]
+
     def find(self, term: str) -> slice:
         """The postings of a term."""
-        wanted, low, high = term.encode(), 0, len(self.terms)
-        while low < high:
-            middle = (low + high) // 2
-            if self.terms[middle].as_py() < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        if low < len(self.terms) and self.terms[low].as_py() == wanted:
-            return slice(int(self.starts[low]), int(self.starts[low + 1]))
+        wanted = term.encode()
+        at = bisect_left(self.terms, wanted, key=lambda one: one.as_py())
+        if at < len(self.terms) and self.terms[at].as_py() == wanted:
+            return slice(int(self.starts[at]), int(self.starts[at + 1]))
         return slice(0, 0)
 
 
@@ -82,13 +83,13 @@ def parse_pack(data: Bytes, path: Path | None = None) -> Pack:
     contents = read_contents(data)
     arrays = read_sections(data, contents)
     facts = contents["facts"]
-    shown = pa.ipc.open_file(pa.py_buffer(arrays["shown"])).read_all()
+    shown = pa.ipc.open_file(pa.py_buffer(arrays["shown"]))
     buffers = [None, pa.py_buffer(arrays["term_starts"]), pa.py_buffer(arrays["term_bytes"])]
     return Pack(
         units=tuple(facts["units"]),
         **{name: arrays[name] for name in _ARRAYS},
         terms=pa.Array.from_buffers(pa.large_binary(), len(arrays["starts"]) - 1, buffers),
-        shown=shown,
+        shown=tuple(shown.get_batch(number) for number in range(shown.num_record_batches)),
         lost=tuple(LostPosting(*one) for one in facts["lost"]),
         path=path,
     )
@@ -171,8 +172,8 @@ class _Joined:
         return np.sort(new[new >= 0])
 
     def blocks_of_codes(self, dimension: int) -> Iterator[np.ndarray]:
-        for start in range(0, len(self.old), _BLOCK):
-            old = self.old[start : start + _BLOCK]
+        for start in range(0, len(self.old), BLOCK):
+            old = self.old[start : start + BLOCK]
             pack_of = np.searchsorted(self._bases, old, side="right") - 1
             block = np.empty((len(old), dimension), dtype=np.float16)
             for number in np.unique(pack_of):
@@ -181,9 +182,9 @@ class _Joined:
             yield block
 
     def blocks_of_shown(self) -> Iterator[pa.Table]:
-        shown = pa.concat_tables([pack.shown for pack in self.packs])
-        for start in range(0, len(self.old), _BLOCK):
-            yield shown.take(pa.array(self.old[start : start + _BLOCK])).combine_chunks()
+        shown = pa.Table.from_batches([one for pack in self.packs for one in pack.shown], SHOWN_SCHEMA)
+        for start in range(0, len(self.old), BLOCK):
+            yield shown.take(pa.array(self.old[start : start + BLOCK])).combine_chunks()
 
     def postings_of(self, number: int, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(key of term and new row, tf) of the postings of one pack, whose terms have these ranks."""

@@ -136,6 +136,12 @@ class Snapshot:
         return found
 
     @cached_property
+    def model_setting(self) -> str:
+        """What names the model of its space in the settings: a known name, or a folder."""
+        with transactions.reading(self._engine) as connection:
+            return ledger.setting_of(connection, self.space_id)
+
+    @cached_property
     def keys(self) -> LiveKeys:
         """The live revisions; 1 to 2 µs each."""
         with transactions.reading(self._engine) as connection:

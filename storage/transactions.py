@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -42,14 +42,6 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
     """One read transaction: all its statements see the same state of the ledger."""
     with readable(), engine.connect() as connection, connection.begin():
         yield connection
-
-
-def copy_to(engine: sa.Engine, path: Path) -> None:
-    """A copy of the ledger as it is at one moment; writers are not held up."""
-    with readable(), closing(sqlite3.connect(path)) as copy, engine.connect() as connection:
-        raw = connection.connection.driver_connection
-        assert isinstance(raw, sqlite3.Connection)
-        raw.backup(copy)
 
 
 _REFUSED_BY_DISK = {

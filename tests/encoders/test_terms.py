@@ -22,6 +22,13 @@ def test_a_rule_number_is_found_however_it_is_asked(query):
     assert found(query, "See RULE-A002, which replaces RULE-A001.")
 
 
+def test_neighbours_of_a_long_name_are_joined_and_digits_are_not():
+    assert "oconnor" in terms("O’Connor-Lee") and "connorlee" in terms("O’Connor-Lee")
+    assert terms("3.2.1") == ["3.2.1", "3", "2", "1", "321"]
+    assert terms("m12x1.5")[:3] == ["m12x1.5", "m12x1", "m12"]
+    assert terms("a1b2c3d4e5f60718") == ["a1b2c3d4e5f60718"]
+
+
 @pytest.mark.parametrize(
     ("query", "passage"),
     [
@@ -82,6 +89,8 @@ def test_scripts_without_spaces(query, passages, right):
         ("ÅNGSTRÖM", "ångström"),
         ("A\u030angström", "Ångström"),  # decomposed
         ("STRASSE", "Straße"),
+        ("izmir", "İzmir"),
+        ("YILDIZ", "yıldız"),
         ("ΟΔΟΣ", "οδος"),
         ("ﬁnance", "finance"),  # a ligature
         ("co\u00adoperate", "cooperate"),  # a soft hyphen
@@ -122,7 +131,7 @@ def test_terms_are_words_and_a_passage_finds_itself(text):
     assert set(own) <= set(passage_terms(text))
 
 
-@given(st.text(alphabet="aé1ß漢かไก가 -_.'/,+#\u0301\u200d", max_size=40))
+@given(st.text(alphabet="aéıİi1ß漢かไก가 -_.'/,+#\u0301\u200d", max_size=40))
 def test_case_does_not_matter(text):
     assert terms(text.upper()) == terms(text.upper().lower())
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.calibration import Costs, Grouped, calibrate, split
+from evaluation.calibration import Costs, calibrate, split
+from evaluation.distances import Grouped
 from evaluation.refusal import REMOVED, Distances
 from schemas.errors import UsageError
 

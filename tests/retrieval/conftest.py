@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from encoders.embedding import Embedder, load_embedder
+from encoders.languages import language_of
 from encoders.models import resolve_model
 from encoders.terms import TOKENIZER
 from schemas.errors import Failure
@@ -105,7 +106,8 @@ def prepare(passages: Sequence[str], unread: bool = False) -> Prepared:
     extraction = Extraction(
         text, "", "text/plain", "test", "1", pages=(page,), words=words, warnings=warnings
     )
-    return Prepared(extraction, tuple(chunks), term_frequencies(chunks), encoder_fit=not unread)
+    terms = term_frequencies(chunks)
+    return Prepared(extraction, tuple(chunks), terms, language=language_of(passages), encoder_fit=not unread)
 
 
 def unit(vector: np.ndarray) -> np.ndarray:
@@ -143,6 +145,12 @@ def live_space() -> Space:
 @pytest.fixture
 def small_index(tmp_path: Path, live_space: Space) -> SmallIndex:
     return SmallIndex(tmp_path / "index", live_space)
+
+
+@pytest.fixture(scope="session")
+def small_index_in(live_space: Space) -> Callable[[Path], SmallIndex]:
+    """For who needs more than one."""
+    return lambda folder: SmallIndex(folder / "index", live_space)
 
 
 @pytest.fixture

@@ -58,6 +58,47 @@ def test_a_filter_keeps_what_it_says(small_index, mode: Mode, filters: Filters, 
     assert results.searched == len(paths)
 
 
+IN_LANGUAGES = {
+    "uk.txt": ["zebra: перед пуском насоса необхідно очистити фільтр і перевірити тиск."],
+    "ru.txt": ["zebra: перед пуском насоса необходимо очистить фильтр и проверить давление."],
+    "sv.txt": ["zebra: smörj lagren var tredje månad och byt oljan varje år."],
+    "zh.txt": ["zebra 启动水泵之前,请清洁过滤器并检查管道中的压力。"],
+    "codes.txt": ["zebra ERR-4042 17.5"],
+}
+
+
+@pytest.mark.parametrize(
+    ("languages", "paths"),
+    [
+        (("uk",), {"uk.txt"}),
+        (("uk", "sv"), {"uk.txt", "sv.txt"}),
+        ((" UK ",), {"uk.txt"}),
+        (("unknown",), {"codes.txt"}),
+        (("",), {"codes.txt"}),
+        (("zh", "Unknown"), {"zh.txt", "codes.txt"}),
+        (("fi",), set()),
+        ((), set(IN_LANGUAGES)),
+    ],
+)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_filter_on_language_keeps_what_was_told_at_indexing(
+    small_index, mode: Mode, languages: tuple[str, ...], paths: set[str]
+) -> None:
+    small_index.write(IN_LANGUAGES)
+    results = found(small_index, Filters(languages=languages), mode)
+    assert {hit.document for hit in results.hits} == paths
+    assert results.searched == len(paths)
+
+
+def test_a_document_that_changes_its_language_goes_with_it(small_index) -> None:
+    small_index.write({"note.txt": IN_LANGUAGES["uk.txt"]})
+    with open_index(small_index.path, version=None) as searcher:
+        assert searcher.search("zebra", mode="bm25", filters=Filters(languages=("uk",))).hits
+        small_index.write({"note.txt": IN_LANGUAGES["sv.txt"]})
+        assert not searcher.search("zebra", mode="bm25", filters=Filters(languages=("uk",))).hits
+        assert searcher.search("zebra", mode="bm25", filters=Filters(languages=("sv",))).hits
+
+
 def test_a_name_in_two_characters_is_the_name_in_one(small_index) -> None:
     small_index.write({"Caf\u0065\u0301.txt": ["zebra"], "b.txt": ["zebra"]})
     assert len(found(small_index, Filters(documents=("caf\u00e9.txt", "Caf\u00e9.*"))).hits) == 1
@@ -101,6 +142,9 @@ def test_a_filter_that_leaves_nothing_refuses_under_a_threshold(small_index) -> 
         (Filters(min_ocr_confidence=math.nan), "between 0 and 100"),
         (Filters(min_ocr_confidence=101), "between 0 and 100"),
         (Filters(documents=("",)), "matches nothing"),
+        (Filters(languages=("uk", "ukr")), "'ukr' is not the code of a language .*ISO 639-1"),
+        (Filters(languages=("xx",)), "'xx' is not the code"),
+        (Filters(languages=("Swedish",)), "'Swedish' is not the code"),
         (
             Filters(modified_since=datetime(2026, 2, 1), modified_before=datetime(2026, 1, 1)),
             "no file can be",

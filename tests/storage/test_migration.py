@@ -9,7 +9,7 @@ import pytest
 from schemas.errors import IndexBroken, IndexBusy, UsageError
 from schemas.records import Space
 from storage.index import Index
-from storage.level import as_switched, differences, progress_of, snapshot_of, switch
+from storage.level import differences, progress_of, snapshot_of, switch
 from storage.lock import exclusive, holder, patient
 from storage.migration import (
     abort,
@@ -395,20 +395,6 @@ def test_progress_counts_what_is_level_and_estimates_the_rest(index: Path) -> No
         builder.catch_up()
         assert shares[:2] == [pytest.approx(4 / 14), pytest.approx(12 / 14)] and shares[-1] == 1.0
         assert progress_of(opened, migration).remaining_s == 0.0
-
-
-def test_an_index_can_be_read_as_it_would_be_after_the_switch(index: Path) -> None:
-    with Index.open(index) as opened:
-        migration = begun(opened, WIDE)
-        build(opened, migration)
-        with (
-            as_switched(opened, migration.target) as path,
-            Index.open(path) as other,
-            other.snapshot() as snapshot,
-        ):
-            assert snapshot.space == WIDE
-            assert len(snapshot.chunks(["chunk_id"])) == 14
-        assert spaces_of(opened)[0].space == SPACE and not path.exists()
 
 
 def test_a_run_is_refused_while_another_runs_and_waits_while_a_migration_publishes(index: Path) -> None:

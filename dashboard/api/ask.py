@@ -1,0 +1,118 @@
+"""POST /ask, as one JSON object or as server-sent events."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from json import dumps
+from typing import Annotated
+
+from fastapi import APIRouter, Header
+from fastapi.responses import Response, StreamingResponse
+
+from dashboard.api.addresses import passage_address
+from dashboard.api.models import AskBody, AskResult, ServedCitation
+from dashboard.problems import described, problem_of, response_of
+from dashboard.serving import Served, Serving
+from retrieval.answers import resolve
+from retrieval.asking import Asked
+from retrieval.asking import ask as ask_index
+from retrieval.endpoint import Endpoint, stream_answer
+from retrieval.refusal import no_answer
+from schemas.errors import AnswerFailed
+from schemas.showing import one_line
+
+EVENTS = "text/event-stream"
+router = APIRouter(tags=["ask"])
+
+
+@router.post(
+    "/ask",
+    response_model=AskResult,
+    responses={
+        200: {
+            "content": {EVENTS: {"schema": {"type": "string"}}},
+            "description": "The result; as events: `found` (the result without its answer), `piece` (words of the "
+            "answer), then `done` (the whole result) or `error` (a problem).",
+        },
+        **described(409, 422, 500, 502, 503),
+    },
+)
+async def ask(
+    body: AskBody, served: Served, accept: Annotated[str, Header()] = "application/json"
+) -> AskResult | Response:
+    """At most four passages under the threshold as prompt and citations, with the answer where a model is set.
+
+    A refusal is no error: `refused` is true, `message` the NO ANSWER line, and no model is called. With
+    `Accept: text/event-stream` the answer is streamed. Where the model gives no whole answer, the problem holds the
+    `result` without it.
+    """
+    asked = await served.work.run(lambda: _ask(served, body))
+    endpoint = None if asked.refused else served.endpoint
+    if EVENTS in accept.lower():
+        return StreamingResponse(_events(asked, endpoint), media_type=EVENTS)
+    if endpoint is None:
+        return _result(asked, None)
+    try:
+        answer = await served.work.run(
+            lambda: "".join(stream_answer(endpoint, asked.prompt or "")),
+            endpoint.settings.deadline_s + endpoint.settings.timeout_s,  # it ends by its own deadline first
+        )
+    except AnswerFailed as error:
+        return response_of(problem_of(error), result=_result(asked, None).model_dump())
+    return _result(asked, answer)
+
+
+def _ask(served: Serving, body: AskBody) -> Asked:
+    return ask_index(
+        served.searcher,
+        body.question,
+        body.threshold,
+        body.mode,
+        body.k,
+        filters=body.filters.filters(),
+        rerank=body.rerank,
+    )
+
+
+def _result(asked: Asked, answer: str | None) -> AskResult:
+    resolved = resolve(answer, asked.citations) if answer is not None else None
+    return AskResult(
+        question=asked.question,
+        refused=asked.refused,
+        message=no_answer(one_line(asked.question), asked.threshold) if asked.refused else None,
+        answer=answer,
+        prompt=asked.prompt,
+        citations=list(_citations(asked)),
+        cited=list(resolved.cited) if resolved else [],
+        unresolved=[*asked.unproved, *(resolved.unresolved if resolved else ())],
+        threshold=asked.threshold,
+        threshold_doubt=asked.doubt or None,
+        version=asked.version,
+        searched=asked.searched,
+    )
+
+
+def _citations(asked: Asked) -> Iterator[ServedCitation]:
+    for one in asked.citations:
+        stored = asked.texts.get(one.index)
+        document_id = stored.document.document_id if stored else ""
+        address = passage_address(document_id, one.start, one.end) if stored else ""
+        yield ServedCitation(**asdict(one), document_id=document_id, passage=address)
+
+
+def _events(asked: Asked, endpoint: Endpoint | None) -> Iterator[str]:
+    """Server-sent events; each datum is one line of JSON."""
+    if endpoint is not None:
+        yield _event("found", _result(asked, None).model_dump_json())
+    pieces: list[str] = []
+    try:
+        for piece in stream_answer(endpoint, asked.prompt or "") if endpoint else ():
+            pieces.append(piece)
+            yield _event("piece", dumps({"text": piece}))
+    except AnswerFailed as error:
+        yield _event("error", problem_of(error).model_dump_json())
+        return
+    yield _event("done", _result(asked, "".join(pieces) if endpoint else None).model_dump_json())
+
+
+def _event(name: str, data: str) -> str:
+    return f"event: {name}\ndata: {data}\n\n"

@@ -1,0 +1,105 @@
+"""GET /documents, /documents/{id} and /documents/{id}/passage."""
+
+from dataclasses import asdict, replace
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header, Path, Query
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+
+from dashboard.api.models import (
+    MOST_CONTEXT,
+    MOST_DOCUMENTS,
+    DocumentBody,
+    DocumentPage,
+    PassageBody,
+)
+from dashboard.passage_page import POLICY, page_of_passage
+from dashboard.passages import has_pages, open_stretch, page_images
+from dashboard.problems import described
+from dashboard.rows import document_row
+from dashboard.serving import Served, Serving
+from retrieval.annotations import MEDIA_TYPE as ANNOTATION
+from retrieval.annotations import annotation
+from schemas.settings import recipe
+from storage.listing import document_of, list_documents
+
+HTML = "text/html"
+PAGE_CONTEXT = 4_000  # characters on each side of a passage on its page
+_MOST_OFFSET = 2**31 - 1
+router = APIRouter(prefix="/documents", tags=["documents"])
+
+DocumentId = Annotated[str, Path(max_length=200, description="of a hit, a citation or a listing")]
+Offset = Annotated[int, Query(ge=0, le=_MOST_OFFSET, description="code points of the canonical text")]
+State = Literal["indexed", "failed", "stale", "pending", "running"]
+
+
+@router.get("", responses=described(422, 500, 503))
+async def documents(
+    served: Served,
+    state: Annotated[State | None, Query()] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_DOCUMENTS)] = 100,
+    after: Annotated[str, Query(max_length=200, description="`next` of the page before")] = "",
+) -> DocumentPage:
+    """Documents in the order of source, then path, a page at a time."""
+    current = recipe(served.settings)
+    page = await served.work.run(lambda: list_documents(served.index, current, state, after, limit))
+    return DocumentPage(
+        documents=[DocumentBody.model_validate(document_row(one, page.space)) for one in page.documents],
+        total=page.total,
+        next=page.documents[-1].document_id if page.more else None,
+        version=page.version,
+    )
+
+
+@router.get("/{document_id}", responses=described(404, 422, 500, 503))
+async def document(document_id: DocumentId, served: Served) -> DocumentBody:
+    """One document: its state, what is stored of it, and its stamps."""
+    current = recipe(served.settings)
+    report, space = await served.work.run(lambda: document_of(served.index, current, document_id))
+    return DocumentBody.model_validate(document_row(report, space))
+
+
+@router.get(
+    "/{document_id}/passage",
+    response_model=PassageBody,
+    responses={
+        200: {
+            "content": {
+                HTML: {"schema": {"type": "string"}},
+                "application/ld+json": {"schema": {"type": "object"}},
+            },
+            "description": "The passage; as `text/html` its page with the words marked, on page images of PDF and "
+            "scans; as `application/ld+json` a W3C Web Annotation.",
+        },
+        **described(404, 422, 500, 503),
+    },
+)
+async def passage(
+    document_id: DocumentId,
+    served: Served,
+    start: Offset,
+    end: Offset,
+    context: Annotated[int, Query(ge=0, le=MOST_CONTEXT, description="characters on each side")] = 300,
+    accept: Annotated[str, Header()] = "application/json",
+) -> Response:
+    """`text[start:end]` of a document with what stands around it."""
+    wanted = accept.lower()
+    if HTML in wanted:
+        return await served.work.run(lambda: _page(served, document_id, start, end))
+    found, stored = await served.work.run(
+        lambda: open_stretch(served.index, document_id, start, end, context)
+    )
+    if "application/ld+json" in wanted:
+        made = annotation(stored, found.start, found.end, found.locator)
+        return JSONResponse(made, media_type=ANNOTATION)
+    return JSONResponse(PassageBody.model_validate(asdict(found)).model_dump())
+
+
+def _page(served: Serving, document_id: str, start: int, end: int) -> Response:
+    found, stored = open_stretch(served.index, document_id, start, end, PAGE_CONTEXT)
+    limits = served.settings.limits
+    deadline_s = min(limits.deadline_s, served.work.timeout_s * 0.8)  # done before the request is given up
+    settings = replace(served.settings, limits=replace(limits, deadline_s=deadline_s))
+    pages, missing = page_images(stored, start, end, settings) if has_pages(stored) else ((), "")
+    policy = {"Content-Security-Policy": f"{POLICY}; frame-ancestors 'self'"}
+    return HTMLResponse(page_of_passage(found, pages, missing), headers=policy)

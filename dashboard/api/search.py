@@ -1,0 +1,58 @@
+"""POST /search."""
+
+from dataclasses import asdict
+
+from fastapi import APIRouter
+
+from dashboard.api.addresses import passage_address
+from dashboard.api.models import SearchBody, SearchResult, ServedHit
+from dashboard.problems import described
+from dashboard.serving import Served
+from retrieval.refusal import no_answer
+from retrieval.search import Results
+from schemas.records import Hit
+from schemas.showing import one_line
+from schemas.tables import document_of
+
+router = APIRouter(tags=["search"])
+
+
+@router.post("/search", responses=described(409, 422, 500, 503))
+async def search(body: SearchBody, served: Served) -> SearchResult:
+    """The best passages, each with its place; with a threshold it can say no (`refused`)."""
+
+    def find() -> Results:
+        return served.searcher.search(
+            body.query,
+            mode=body.mode,
+            k=body.k,
+            threshold=body.threshold,
+            filters=body.filters.filters(),
+            rerank=body.rerank,
+        )
+
+    results = await served.work.run(find)
+    return SearchResult(
+        query=body.query,
+        hits=[served_hit(hit) for hit in results.hits],
+        refused=results.refused,
+        message=_message(body, results),
+        version=results.version,
+        searched=results.searched,
+    )
+
+
+def served_hit(hit: Hit) -> ServedHit:
+    document_id = document_of(hit.chunk_id)
+    address = passage_address(document_id, hit.start, hit.end)
+    return ServedHit(**asdict(hit), document_id=document_id, passage=address)
+
+
+def _message(body: SearchBody, results: Results) -> str | None:
+    if results.hits:
+        return None
+    if not results.searched:
+        return "no passage of the index passes the filters"
+    if body.threshold is not None:
+        return no_answer(one_line(body.query), body.threshold)
+    return f'nothing found for "{one_line(body.query)}"'

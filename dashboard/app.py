@@ -1,0 +1,72 @@
+"""The web application: one factory, to which pages and further routers are added."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI
+from mcp.server.transport_security import TransportSecuritySettings
+
+from dashboard import problems
+from dashboard.api import ask, documents, search, status
+from dashboard.mcp_server import create_mcp
+from dashboard.security import Access, BodyLimits, Guard
+from dashboard.serving import Serving
+from dashboard.work import Work
+from retrieval.endpoint import endpoint_of
+from schemas.settings import Settings
+
+VERSION = "1"  # of the API
+
+
+def create_app(
+    index: Path,
+    settings: Settings,
+    access: Access,
+    *,
+    answer_key: str = "",
+    threads: int = 8,
+    timeout_s: float = 60.0,
+    body_limits: BodyLimits = BodyLimits(),  # noqa: B008  # frozen
+) -> FastAPI:
+    """The application over the index at `index`, which is opened when the server starts.
+
+    `threads`: how many requests are worked on at once; `timeout_s`: after which one is answered with 503.
+    Raises `UsageError` for an endpoint in the settings that can't be used.
+    """
+    endpoint = endpoint_of(settings.answer, answer_key)
+
+    assistants = create_mcp(lambda: app.state.serving)
+    over_http = assistants.streamable_http_app(
+        streamable_http_path="/mcp",
+        json_response=True,
+        stateless_http=True,
+        transport_security=TransportSecuritySettings(
+            enable_dns_rebinding_protection=False
+        ),  # `Guard` does it
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        serving = Serving.open(index, settings, endpoint, Work(threads, timeout_s=timeout_s))
+        app.state.serving = serving
+        try:
+            async with assistants.session_manager.run():
+                yield
+        finally:
+            serving.close()
+
+    app = FastAPI(
+        title="Pincite",
+        version=VERSION,
+        summary="Passages whose place can be checked.",
+        lifespan=lifespan,
+        docs_url=None,  # its page would load scripts from another host
+        redoc_url=None,
+    )
+    problems.add_handlers(app)
+    for router in (search.router, ask.router, documents.router, status.router):
+        app.include_router(router)
+    app.router.routes.extend(over_http.routes)
+    app.add_middleware(Guard, access=access, limits=body_limits)
+    return app

@@ -1,0 +1,19 @@
+"""`pincite mcp`."""
+
+from pathlib import Path
+
+from pincite.console import DEFAULT_INDEX, IndexOption
+from pincite.settings import load_settings
+
+
+def mcp(index: IndexOption = DEFAULT_INDEX) -> None:
+    """Serve the index to an assistant over standard input and output (Model Context Protocol)."""
+    from dashboard.mcp_server import create_mcp
+    from dashboard.serving import Serving
+    from dashboard.work import Work
+
+    serving = Serving.open(Path(index), load_settings(), None, Work())
+    try:
+        create_mcp(lambda: serving).run("stdio")
+    finally:
+        serving.close()

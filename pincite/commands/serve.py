@@ -1,0 +1,77 @@
+"""`pincite serve`."""
+
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pincite.console import DEFAULT_INDEX, IndexOption, say
+from pincite.settings import load_settings
+from schemas.errors import UsageError
+from storage.index import Index
+
+DEFAULT_PORT = 8766
+_MOST_CONNECTIONS = 500
+_LAST_REQUESTS_S = 10  # that those at work have when the server ends
+
+
+def serve(
+    index: IndexOption = DEFAULT_INDEX,
+    host: Annotated[str, typer.Option(help="The address to serve on; others than loopback need a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any free one.")] = DEFAULT_PORT,
+    name: Annotated[
+        list[str] | None,
+        typer.Option("--name", help="A host name by which the server is known to others; repeatable."),
+    ] = None,
+) -> None:
+    """Serve the index over HTTP until it is interrupted: search, ask, documents, passages.
+
+    On another address than loopback every request must bring the token in PINCITE_TOKEN.
+    """
+    import uvicorn
+
+    from dashboard.app import create_app
+    from dashboard.security import TOKEN_VARIABLE, access_of
+    from retrieval.endpoint import KEY_VARIABLE
+
+    settings = load_settings()
+    access = access_of(host, os.environ.get(TOKEN_VARIABLE, ""), name or ())
+    app = create_app(Path(index), settings, access, answer_key=os.environ.get(KEY_VARIABLE, ""))
+    Index.open(Path(index)).close()  # says what is wrong with it before the server starts
+    with _listening(host, port) as listener:
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan="on",
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=_LAST_REQUESTS_S,
+        )
+        server = uvicorn.Server(config)
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, server.handle_exit)  # also what uvicorn puts back when it is done
+        say(f"Pincite serves {index} at {_address(listener)} (Ctrl-C ends it)")
+        server.run(sockets=[listener])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Raises `UsageError` when the address can't be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host.strip("[]"), port), family=family, backlog=256)
+    except OSError as error:
+        raise UsageError(
+            f"can't serve on {host} port {port}: {error.strerror or error}. Choose another with --port"
+        ) from error
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

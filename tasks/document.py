@@ -65,7 +65,9 @@ def _finish(line: Line, job: Job) -> Finished:
     left_s = max(deadline - time.monotonic(), 1.0)
     vectors = line.embedding.run("embed", EmbedOrder(line.model, texts), left_s)
     try:
-        check_invariants(prepared, vectors, line.model.dimension, line.settings.chunker == DEFAULT_CHUNKER)
+        check_invariants(
+            prepared, vectors, line.model.dimension, line.settings.chunker in ("", DEFAULT_CHUNKER)
+        )
     except DocumentError as error:
         raise StageFailed(Failure("publish", error.kind, error.message, error.page)) from error
     one = Finished(job, document_title(prepared.extraction, job.path), prepared, vectors)

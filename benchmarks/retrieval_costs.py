@@ -1,10 +1,8 @@
 """What the steps around the legs of a search cost: snapshot, filters, folding, reranking, fitness.
 
-python -m benchmarks.retrieval_costs [DOCUMENTS]     some minutes; wall and CPU milliseconds, medians
+python -m benchmarks.retrieval_costs [CHUNKS]     a minute; wall and CPU milliseconds, medians
 """
 
-import hashlib
-import random
 import statistics
 import sys
 import tempfile
@@ -12,8 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
+from benchmarks.retrieval_index import make_index
 from encoders.fitness import measure_fitness
 from encoders.models import resolve_model
 from encoders.offline import stay_offline
@@ -21,18 +18,10 @@ from encoders.wordpieces import WordPieces
 from retrieval.filters import Filters
 from retrieval.rerank import resolve_reranker, score
 from retrieval.search import open_index
-from schemas.records import Chunk, Extraction, Policy, Prepared, SourceFile
 from schemas.settings import DEFAULT_MODEL, Settings
-from storage.commit import lease, publish
 from storage.index import Index
-from storage.register import register
-from storage.rows import Finished
-from storage.runs import begin_run, finish_run
-from tasks.lexical import term_frequencies
 from tasks.plan import space_of
 
-POLICY = Policy("recipe", "limits", 3)
-CHUNKS = 5  # a document
 WORDS = 90  # a chunk
 
 
@@ -53,54 +42,19 @@ def show(name: str, function: Callable[[], object], times: int = 15) -> None:
     print(f"{name:60} {wall:9.2f} ms wall {cpu:9.2f} ms CPU")
 
 
-def make_index(path: Path, documents: int) -> None:
-    """Random words of a Zipf-like vocabulary, random unit vectors."""
-    draw = random.Random(0)
-    vocabulary = [f"word{number}" for number in range(20_000)]
-    weights = [1 / (rank + 10) for rank in range(len(vocabulary))]
-    settings = Settings()
-    with Index.create(path, space_of(resolve_model(DEFAULT_MODEL), settings)) as index:  # noqa: SIM117
-        with begin_run(index, "index", "/source") as run:
-            files = [
-                SourceFile(f"f{n % 20}/{n}.txt", "/x", 1, n, 0, hashlib.sha256(b"%d" % n).hexdigest())
-                for n in range(documents)
-            ]
-            pending = register(run, files, POLICY).pending
-            for first in range(0, len(pending), 500):
-                batch = []
-                for document_id in pending[first : first + 500]:
-                    job = lease(run, document_id, POLICY, 3_600)
-                    assert job is not None
-                    batch.append(
-                        Finished(job, job.path, _prepared(draw, vocabulary, weights), _vectors(draw))
-                    )
-                publish(run, batch, POLICY)
-            finish_run(run)
-
-
-def _prepared(draw: random.Random, vocabulary: list[str], weights: list[float]) -> Prepared:
-    contents = [" ".join(draw.choices(vocabulary, weights, k=WORDS)) for _ in range(CHUNKS)]
-    chunks, start = [], 0
-    for ordinal, content in enumerate(contents):
-        chunks.append(Chunk(ordinal, content, content, "", "", start, start + len(content), tokens=1))
-        start += len(content) + 2
-    extraction = Extraction("\n\n".join(contents), "", "text/plain", "benchmark", "1")
-    return Prepared(extraction, tuple(chunks), term_frequencies(chunks))
-
-
-def _vectors(draw: random.Random) -> np.ndarray:
-    vectors = np.random.default_rng(draw.randrange(1 << 32)).standard_normal((CHUNKS, 384))
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-
-
 def searches(path: Path) -> None:
     with Index.open(path) as index:
 
         def snapshot() -> None:
-            with index.snapshot():
-                pass
+            with index.snapshot() as fresh:
+                assert len(fresh.keys.documents)
 
-        show("a snapshot, as every search read it before", snapshot)
+        def documents() -> None:
+            with index.snapshot() as fresh:
+                assert fresh.documents()
+
+        show("a snapshot and its live keys", snapshot)
+        show("all its documents, which filters need once a version", documents)
         with index.snapshot() as kept:
             ids = [document.document_id for document in kept.documents()[:10]]
         show("looking for a newer version", lambda: index.newer_snapshot(kept.version))
@@ -112,7 +66,7 @@ def searches(path: Path) -> None:
         "minimum OCR confidence": Filters(min_ocr_confidence=60),
     }
     with open_index(path) as searcher:
-        query = "word1 word17 word230 word4011"
+        query = "w1 w17 w230 w4011"
         for mode in ("bm25", "hybrid"):
             for name, chosen in filters.items():
                 show(f"{mode}, {name}", lambda m=mode, f=chosen: searcher.search(query, mode=m, filters=f))  # type: ignore[misc]
@@ -155,10 +109,10 @@ def fitness() -> None:
 
 
 def main() -> None:
-    documents = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000
+    chunks = int(sys.argv[1]) if len(sys.argv) > 1 else 15_000
     with tempfile.TemporaryDirectory() as folder:
-        make_index(Path(folder) / "index", documents)
-        print(f"{documents} documents, {documents * CHUNKS} chunks")
+        make_index(Path(folder) / "index", space_of(resolve_model(DEFAULT_MODEL), Settings()), chunks, WORDS)
+        print(f"{chunks} chunks")
         searches(Path(folder) / "index")
         reranking(Path(folder) / "reranker")
     fitness()

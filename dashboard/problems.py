@@ -117,7 +117,7 @@ def response_of(
 ) -> JSONResponse:
     """The problem, with further members of its own kind."""
     more = dict(headers or {})
-    if problem.status == 503:
+    if problem.type == "urn:pincite:busy":  # what else is missing will still be missing then
         more.setdefault("Retry-After", str(RETRY_AFTER_S))
     return JSONResponse(problem.model_dump() | members, problem.status, more, media_type=MEDIA_TYPE)
 

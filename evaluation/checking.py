@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
+from evaluation.occurrences import Needles
 from schemas.evaluation import Fault, FaultCode, Question, QuestionSet
 from storage.index import Index
 from storage.snapshot import Snapshot
@@ -61,7 +62,7 @@ class _Stored:
 def check(index: Index, questions: QuestionSet) -> tuple[Fault, ...]:
     """The faults in the order of the set, at the newest version; () when every question can be judged.
 
-    The texts are read once, a document at a time.
+    The texts are read once, a document at a time, and once more when a needle stands in none of them.
     """
     with index.snapshot() as snapshot:
         return check_snapshot(snapshot, questions)
@@ -81,23 +82,32 @@ def sound(questions: QuestionSet, faults: Iterable[Fault]) -> QuestionSet:
 
 
 def _look_up(snapshot: Snapshot, questions: Sequence[Question]) -> _Stored:
-    needles = sorted({one.needle for one in questions if one.needle})
+    needles = {one.needle for one in questions if one.needle}
     places: dict[str, list[_Place]] = {needle: [] for needle in needles}
     pages: dict[str, frozenset[int]] = {}
-    loosely: dict[str, str] = {}
+    finder = Needles(needles)
     for text in _texts(snapshot):
         pages[text.path] = pages.get(text.path, frozenset()) | {number for number, _, _ in text.pages}
-        missing = []
-        for needle in needles:
-            found = [text.place(start, start + len(needle)) for start in _occurrences(text.text, needle)]
-            places[needle] += found
-            if not found and not places[needle]:
-                missing.append(needle)
-        squeezed = " ".join(text.text.split()) if missing else ""
-        loosely.update({needle: text.path for needle in missing if " ".join(needle.split()) in squeezed})
+        for needle, start in finder.places(text.text):
+            places[needle].append(text.place(start, start + len(needle)))
+    loosely = _look_up_loosely(snapshot, [needle for needle in needles if not places[needle]])
     wanted = any(one.chunk_ids for one in questions)
     ids = frozenset(snapshot.chunks(["chunk_id"])["chunk_id"].to_pylist()) if wanted else frozenset()
     return _Stored(places, loosely, pages, ids)
+
+
+def _look_up_loosely(snapshot: Snapshot, needles: Sequence[str]) -> dict[str, str]:
+    """Each needle that stands somewhere when white space is disregarded, with the first such path."""
+    squeezed: dict[str, list[str]] = {}
+    for needle in needles:
+        if words := " ".join(needle.split()):
+            squeezed.setdefault(words, []).append(needle)
+    finder, found = Needles(squeezed), dict[str, str]()
+    for text in _texts(snapshot) if squeezed else ():
+        for words, _ in finder.places(" ".join(text.text.split())):
+            for needle in squeezed[words]:
+                found[needle] = min(text.path, found.get(needle, text.path))
+    return found
 
 
 def _texts(snapshot: Snapshot) -> Iterator[_Text]:
@@ -115,14 +125,6 @@ def _texts(snapshot: Snapshot) -> Iterator[_Text]:
                     ),
                     tuple((page["number"], page["start"], page["end"]) for page in row["pages"]),
                 )
-
-
-def _occurrences(text: str, needle: str) -> Iterator[int]:
-    """Starts of all occurrences, those that overlap too."""
-    start = text.find(needle)
-    while start >= 0:
-        yield start
-        start = text.find(needle, start + 1)
 
 
 def _fault(question: Question, stored: _Stored) -> _Found:

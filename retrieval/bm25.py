@@ -117,16 +117,22 @@ class Scores:
 
     def best(self, k: int) -> tuple[Rows, Floats]:
         """The `k` rows of the highest scores above 0, best first, ties by chunk id: a prefix of the best k+1."""
-        rows = np.arange(len(self._norms)) if len(self._norms) < _FEW else self._candidates(k)
-        scores = self._of_all() if len(self._norms) < _FEW else self.of(rows)
+        if len(self._norms) < _FEW:
+            sums = self._sums()
+            rows = np.flatnonzero(sums)
+            return best_first(rows, sums[rows], k, self._order)
+        rows = self._candidates(k)
+        scores = self.of(rows)
         found = scores > 0
         return best_first(rows[found], scores[found], k, self._order)
 
-    def _of_all(self) -> Floats:
+    def _sums(self) -> Floats:
+        """float64, the score of every row."""
         sums = np.zeros(len(self._norms), dtype=np.float64)
         for term in self._terms:
-            self._add(sums, term)
-        return sums
+            rows = term.postings.rows
+            sums[rows] += _share(term.postings.tf, self._norms[rows], term.weight)
+        return sums if self._among is None else np.where(self._among, sums, 0.0)
 
     def _candidates(self, k: int) -> Rows:
         """Rows among which the best `k` are.

@@ -43,13 +43,15 @@ _MOST_KEPT = 8_000_000
 class Corpus:
     """The chunks of one version. What costs something is made when it is first asked for, and kept."""
 
-    def __init__(self, snapshot: Snapshot, known: Sequence[Pack] = ()) -> None:
-        """`known` are open packs, of an earlier version for instance, to be used again."""
+    def __init__(self, snapshot: Snapshot, earlier: "Corpus | None" = None) -> None:
+        """What an `earlier` corpus of the index has read is used again, so that a new version costs what is new."""
+        if earlier:
+            snapshot.follow(earlier.snapshot)
         self.version = snapshot.version
         self.space = snapshot.space
-        self.snapshot = snapshot
-        cover = open_cover(snapshot, known)
-        self.packs = cover.packs
+        self.snapshot: Snapshot = snapshot
+        cover = open_cover(snapshot, earlier.packs if earlier else ())
+        self.packs: tuple[Pack, ...] = cover.packs
         self._bases = np.cumsum([0, *(len(pack) for pack in self.packs)])
         self._runs = [_live_runs(*one, snapshot.keys) for one in zip(self.packs, cover.serves, strict=True)]
         self.live: Mask = self._by_row(runs >= 0 for runs in self._runs)

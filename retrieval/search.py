@@ -206,7 +206,7 @@ class Searcher:
             if self._corpus is None or not self._pinned:
                 known = None if self._corpus is None else self._corpus.version
                 if snapshot := self._index.newer_snapshot(known):
-                    self._corpus = Corpus(snapshot, self._corpus.packs if self._corpus else ())
+                    self._corpus = Corpus(snapshot, self._corpus)
             assert self._corpus is not None
             return self._corpus
 

@@ -34,7 +34,7 @@ _GROWTH = 4
 """A pack up to so many times as large as what is new is joined with it: n chunks lie in about log4(n) packs."""
 
 _READER_ROWS = 20_000
-"""A search joins packs up to this size, some .3 s of work; larger ones wait for the end of a run."""
+"""A search joins packs up to this size, some .5 CPU s of work; larger ones wait for the end of a run."""
 
 _READ_ROWS = 131_072  # rows read from Parquet at once: some 1 GB of memory
 
@@ -153,15 +153,15 @@ def _served_rows(pack: Pack, units: frozenset[str]) -> int:
 def _absorbed(chosen: Sequence[_Chosen], new_rows: int, thorough: bool) -> list[_Chosen]:
     """The packs to be joined with what is new, so that each pack is much larger than all smaller ones together.
 
-    A thorough look also joins packs when nothing is new, and takes those most of whose rows serve nothing.
+    A thorough look joins all packs up to _READER_ROWS, also when nothing is new, and takes larger ones most of whose
+    rows serve nothing.
     """
     size = new_rows
     joined: list[_Chosen] = []
     for one in sorted(chosen, key=lambda one: (_served_rows(*one), one[0].units)):
         rows = _served_rows(*one)
-        small = rows <= _GROWTH * size or (thorough and not size)
-        idle = thorough and _is_idle(one)
-        if idle or (small and (thorough or rows <= _READER_ROWS)):
+        small = rows <= _GROWTH * size and (thorough or rows <= _READER_ROWS)
+        if small or (thorough and (rows <= _READER_ROWS or _is_idle(one))):
             joined.append(one)
             size += rows
     alone = len(joined) == 1 and not new_rows and not _is_idle(joined[0])

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +55,17 @@ class LiveKeys:
     documents: np.ndarray  # uint64, a document id read as a hexadecimal number
     revisions: np.ndarray  # int32
     encoder_fit: np.ndarray  # bool
+
+    def changed(self, ended: np.ndarray, begun: "LiveKeys") -> "LiveKeys":
+        """Without the documents `ended`, with the revisions `begun`."""
+        kept = ~np.isin(self.documents, ended)
+        documents = np.concatenate([self.documents[kept], begun.documents])
+        order = np.argsort(documents, kind="stable")
+        return LiveKeys(
+            documents[order],
+            np.concatenate([self.revisions[kept], begun.revisions])[order],
+            np.concatenate([self.encoder_fit[kept], begun.encoder_fit])[order],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +158,13 @@ class Snapshot:
         """The live revisions; 1 to 2 µs each."""
         with transactions.reading(self._engine) as connection:
             return _live_keys(connection, self.version, self.space_id)
+
+    def follow(self, earlier: "Snapshot") -> None:
+        """Takes over what an earlier snapshot of the same space has read: the keys then cost what changed since."""
+        if self.space_id == earlier.space_id and self.version >= earlier.version:
+            with transactions.reading(self._engine) as connection:
+                since = _changes(connection, earlier.version, self.version, self.space_id)
+            self.keys = earlier.keys.changed(*since)
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
@@ -245,9 +264,24 @@ def _live_keys(connection: sa.Connection, version: int, space_id: int) -> LiveKe
         .where(ledger.live_at(revisions, version), revisions.c.space_id == space_id)
         .order_by(revisions.c.document_id)
     )
-    rows = connection.execute(query).all()
+    return _as_keys(connection.execute(query).all())
+
+
+def _as_keys(rows: Sequence[Sequence[Any]]) -> LiveKeys:
     documents, numbers, fit = zip(*rows, strict=True) if rows else ((), (), ())
     return LiveKeys(document_numbers(documents), np.array(numbers, dtype=np.int32), np.array(fit, dtype=bool))
+
+
+def _changes(
+    connection: sa.Connection, before: int, version: int, space_id: int
+) -> tuple[np.ndarray, LiveKeys]:
+    """(documents whose revision at `before` is not live at `version`, revisions live since)."""
+    revisions = ledger.revisions
+    columns = revisions.c.document_id, revisions.c.revision, revisions.c.encoder_fit
+    of_space = sa.select(*columns).where(revisions.c.space_id == space_id)
+    ended = of_space.where(ledger.live_at(revisions, before), revisions.c.ended_version <= version)
+    begun = of_space.where(ledger.live_at(revisions, version), revisions.c.began_version > before)
+    return _as_keys(connection.execute(ended).all()).documents, _as_keys(connection.execute(begun).all())
 
 
 def _live_documents(

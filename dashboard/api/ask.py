@@ -33,7 +33,7 @@ router = APIRouter(tags=["ask"])
             "description": "The result; as events: `found` (the result without its answer), `piece` (words of the "
             "answer), then `done` (the whole result) or `error` (a problem).",
         },
-        **described(409, 422, 500, 502, 503),
+        **described(400, 409, 422, 500, 502, 503),
     },
 )
 async def ask(

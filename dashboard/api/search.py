@@ -17,7 +17,7 @@ from schemas.tables import document_of
 router = APIRouter(tags=["search"])
 
 
-@router.post("/search", responses=described(409, 422, 500, 503))
+@router.post("/search", responses=described(400, 409, 422, 500, 503))
 async def search(body: SearchBody, served: Served) -> SearchResult:
     """The best passages, each with its place; with a threshold it can say no (`refused`)."""
 

@@ -67,8 +67,9 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host.strip("[]"), port), family=family, backlog=256)
     except OSError as error:
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise UsageError(
-            f"can't serve on {host} port {port}: {error.strerror or error}. Choose another with --port"
+            f"can't serve on {host} port {port}: {why}. Choose others with --host and --port"
         ) from error
 
 

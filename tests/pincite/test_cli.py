@@ -135,6 +135,8 @@ def test_nothing_under_the_threshold_is_a_refusal(pincite: Pincite, samples: Pat
             {"underhall-sv.md", "operator-handbook.md", "shift-log.txt"},
         ),
         (("--folder", "none"), set()),
+        (("--language", "sv", "--language", "ZH"), {"underhall-sv.md", "storage-rules-zh.txt"}),
+        (("--language", "fi"), set()),
         (("--modified-since", "2199-01-01"), set()),
         (("--type", "pdf", "--min-ocr-confidence", "99.5"), {"service-bulletin-31.pdf"}),
     ],
@@ -151,6 +153,7 @@ def test_filters_leave_what_they_name(
         shown = pincite(*question)
         assert shown.returncode == 3
         assert "no passage of the index passes the filters" in shown.stderr
+        assert ("--language unknown" in shown.stderr) == ("--language" in options)
     assert bool(answer["searched"]) == bool(documents)
 
 

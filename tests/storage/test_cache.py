@@ -311,3 +311,14 @@ def test_after_any_history_every_version_reads_as_the_segments_have_it(
         newest = snapshot.version
     for version in range(newest + 1):
         check(index, version)
+        for before in range(version + 1):
+            check_keys_that_follow(index, before, version)
+
+
+def check_keys_that_follow(index: Path, before: int, version: int) -> None:
+    with Index.open(index) as opened, opened.snapshot(before) as earlier, opened.snapshot(version) as later:
+        whole = later.keys
+        with opened.snapshot(version) as following:
+            following.follow(earlier)
+            for name in ("documents", "revisions", "encoder_fit"):
+                assert getattr(following.keys, name).tolist() == getattr(whole, name).tolist()

@@ -8,7 +8,7 @@ discover → document (lease → prepare → embed → publish) × n → counts 
 import hashlib
 import os
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from storage.spaces import spaces_of
 from tasks.discover import discover, source_root
 from tasks.document import Line, document_task
 from tasks.embed import EmbedOrder
-from tasks.plan import made_or_opened, policy_of, resolved, space_of
+from tasks.plan import current_versions, made_or_opened, policy_of, resolved, space_of
 from tasks.probes import check_probes
 from tasks.publish import Publisher
 from tasks.standby import EMBEDDER_MEMORY_BYTES, embed_in, standbys
@@ -54,7 +54,7 @@ def reindex(source: str, index: str, settings: Settings, retry: tuple[str, ...] 
         settings = resolved(opened.path, settings)  # once more: a migration may have switched before our lock
         model = resolve_model(settings.model)
         opened.require_space(space_of(model, settings))
-        policy = policy_of(settings, retry)
+        policy = replace(policy_of(settings, retry), extractors=current_versions(opened, settings))
         registered = discover(run, policy)
         if registered.pending:
             _index_documents(run, registered.pending, settings, policy, model)

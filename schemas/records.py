@@ -4,6 +4,7 @@ Offsets are Unicode code points on a document's canonical text, half open `[star
 Page numbers are 1-based. A bbox is (x0, top, x1, bottom) in PDF points from the top left.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -123,6 +124,15 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a document would be made with now: what differs from it is stale."""
+
+    recipe: str  # digest of the settings of extraction
+    space: Space | None = None  # that the settings ask for; None compares nothing
+    extractors: Mapping[str, str] = field(default_factory=dict)  # name to its version now
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFile:
     """One file as discovery saw it."""
 
@@ -156,6 +166,7 @@ class Policy:
     limits: str  # digest of the settings that only a failure depends on
     attempts: int  # of a transient failure while nothing changes
     retry: tuple[str, ...] | None = None  # paths of failed documents to try again; () is all of them
+    extractors: Mapping[str, str] = field(default_factory=dict)  # name to its version now: another is stale
 
 
 @dataclass(frozen=True, slots=True)

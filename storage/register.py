@@ -72,6 +72,8 @@ def _rows(connection: sa.Connection, source: str) -> dict[str, Row]:
             documents,
             revisions.c.recipe.label("live_recipe"),
             revisions.c.source_sha256.label("live_sha256"),
+            revisions.c.extractor.label("live_extractor"),
+            revisions.c.extractor_version.label("live_extractor_version"),
             revisions.c.title_from_name,
         )
         .outerjoin(revisions, live)

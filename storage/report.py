@@ -13,6 +13,7 @@ from storage import ledger, transactions
 from storage.index import Index
 from storage.runs import DIED, has_died
 from storage.snapshot import LiveDocument, Snapshot
+from storage.staleness import Current, stale_reason
 
 STATES = ("indexed", "failed", "stale", "pending", "running")
 
@@ -46,32 +47,28 @@ class IndexReport:
     last_run: Mapping[str, object] | None
 
 
-def document_reports(
-    index: Index, current_recipe: str | None, state: str | None = None
-) -> tuple[DocumentReport, ...]:
+def document_reports(index: Index, current: Current, state: str | None = None) -> tuple[DocumentReport, ...]:
     """Documents sorted by path; with `state`, only those of it ("stale" is one of the states asked for)."""
     if state is not None and state not in STATES:
         raise UsageError(f"no document is ever {state!r}: ask for one of {', '.join(STATES)}")
     with transactions.reading(index.engine) as connection:
-        reports = _reports(connection, index.snapshot_within(connection), current_recipe)
+        reports = _reports(connection, index.snapshot_within(connection), current)
     if state == "stale":
         return tuple(report for report in reports if report.stale_reason)
     return tuple(report for report in reports if state in (None, report.state))
 
 
-def _reports(
-    connection: sa.Connection, snapshot: Snapshot, current_recipe: str | None
-) -> tuple[DocumentReport, ...]:
+def _reports(connection: sa.Connection, snapshot: Snapshot, current: Current) -> tuple[DocumentReport, ...]:
     live = {document.document_id: document for document in snapshot.documents()}
     documents = ledger.documents
     query = sa.select(documents).where(documents.c.state != "deleted")
     return tuple(
-        report_of(row, live.get(row.document_id), current_recipe)
+        report_of(row, live.get(row.document_id), snapshot.space, current)
         for row in connection.execute(query.order_by(documents.c.path, documents.c.source))
     )
 
 
-def report_of(row: sa.Row[Any], live: LiveDocument | None, current_recipe: str | None) -> DocumentReport:
+def report_of(row: sa.Row[Any], live: LiveDocument | None, space: Space, current: Current) -> DocumentReport:
     """The report of a row of `documents`, with what is live of it."""
     return DocumentReport(
         document_id=row.document_id,
@@ -83,25 +80,17 @@ def report_of(row: sa.Row[Any], live: LiveDocument | None, current_recipe: str |
         reason=row.reason,
         page=row.page,
         attempts=row.attempts,
-        stale_reason=_stale_reason(live, current_recipe),
+        stale_reason=stale_reason(live, space, current),
         live=live,
     )
 
 
-def _stale_reason(live: LiveDocument | None, current_recipe: str | None) -> str:
-    if live is None:
-        return ""
-    if live.stale_reason or current_recipe in (None, live.recipe):
-        return live.stale_reason
-    return "made with other settings of the pipeline or of OCR"
-
-
-def index_report(index: Index, current_recipe: str | None) -> IndexReport:
+def index_report(index: Index, current: Current) -> IndexReport:
     """Counts as the ledger and the live revisions have them, all of the same moment."""
     runs = ledger.runs
     with transactions.reading(index.engine) as connection:
         snapshot = index.snapshot_within(connection)
-        reports = _reports(connection, snapshot, current_recipe)
+        reports = _reports(connection, snapshot, current)
         newest = sa.select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(1)
         last = connection.execute(newest).mappings().first()
     return IndexReport(

@@ -1,14 +1,17 @@
 """Plan: what the settings mean for a run."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from encoders.models import Model, resolve_model
 from encoders.terms import TOKENIZER
-from schemas.records import Policy, Space
+from schemas.records import Configuration, Policy, Space
 from schemas.settings import DEFAULT_CHUNKER, PIPELINE_VERSION, Settings, completed, limits_digest, recipe
 from storage.index import Index, has_index
 from storage.spaces import spaces_of
+from storage.staleness import extractors_in_use
 from tasks.chunking.chunk import require_strategy
+from tasks.extraction.formats import current_version
 
 
 def space_of(model: Model, settings: Settings) -> Space:
@@ -63,3 +66,25 @@ def makeable(space: Space) -> bool:
 def policy_of(settings: Settings, retry: tuple[str, ...] | None = None) -> Policy:
     """Which documents a run takes up; `retry` as in `Policy`."""
     return Policy(recipe(settings), limits_digest(settings), settings.attempts, retry)
+
+
+def configuration(index: Index, settings: Settings) -> Configuration:
+    """What documents of the index would be made with now. The space is compared where the settings name one.
+
+    Raises `ModelUnavailable` and `UsageError` for a model or chunker that can't be used.
+    """
+    live = spaces_of(index)[0]
+    whole = completed(settings, live.setting, live.space.chunker)
+    space = space_of(resolve_model(whole.model), whole)
+    return Configuration(recipe(settings), space, current_versions(index, settings))
+
+
+def current_versions(index: Index, settings: Settings) -> Mapping[str, str]:
+    """The versions now of the product's own extractors that made what is in the index.
+
+    None where the user has extractors, which may bear the same names.
+    """
+    if settings.extractors:
+        return {}
+    versions = {name: current_version(name) for name in extractors_in_use(index)}
+    return {name: version for name, version in versions.items() if version is not None}

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -29,7 +29,7 @@ from schemas.settings import Settings
 from storage.index import Index
 from storage.report import document_reports, index_report, progress
 from tasks.discover import settle_if_idle, source_root
-from tasks.plan import made_or_opened, policy_of
+from tasks.plan import current_versions, made_or_opened, policy_of
 
 _COUNTS = ("discovered", "indexed", "unchanged", "failed", "deleted")
 _SHOWN_FAILURES = 20
@@ -88,7 +88,9 @@ def _run(source: Path, index: Path, settings: Settings, chosen: tuple[str, ...] 
     began = time.monotonic()
     root = source_root(source, index)
     with made_or_opened(index, settings) as opened:
-        settled = settle_if_idle(opened, root, policy_of(settings, chosen))
+        versions = current_versions(opened, settings)
+        policy = replace(policy_of(settings, chosen), extractors=versions)
+        settled = settle_if_idle(opened, root, policy)
         with nullcontext() if settled else _progress(opened, root):
             counts = settled or _run_flow(root, opened.path, settings, chosen)
     return _Done(str(root), counts, time.monotonic() - began, idle=settled is not None)

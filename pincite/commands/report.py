@@ -7,15 +7,15 @@ import typer
 from dashboard.rows import document_row, state_counts, status_row
 from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, one_line, print_json, print_table, say
 from pincite.settings import load_settings
-from schemas.settings import recipe
 from storage.index import Index
 from storage.report import DocumentReport, document_reports, index_report
+from tasks.plan import configuration
 
 
 def status(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:
     """Counts, the live space, what is stale, the last run."""
     with Index.open(index) as opened:
-        report = index_report(opened, recipe(load_settings()))
+        report = index_report(opened, configuration(opened, load_settings()))
     if json:
         print_json(status_row(report))
         return
@@ -37,7 +37,7 @@ def documents(
 ) -> None:
     """A row per document: state, reason, attempts, pages, chunks, OCR confidence, warnings."""
     with Index.open(index) as opened:
-        reports = document_reports(opened, recipe(load_settings()), state)
+        reports = document_reports(opened, configuration(opened, load_settings()), state)
         with opened.snapshot() as snapshot:
             space = snapshot.space
     if json:

@@ -1,12 +1,14 @@
 """A space beside the live one: what goes to it, what leaves it, and that it is level at every switch."""
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from schemas.errors import IndexBroken, IndexBusy, UsageError
+from schemas.errors import Failure, IndexBroken, IndexBusy, UsageError
 from schemas.records import Space
 from storage.index import Index
 from storage.level import differences, progress_of, snapshot_of, switch
@@ -24,6 +26,7 @@ from storage.migration import (
 from storage.report import document_reports
 from storage.spaces import spaces_of
 from storage.verify import verify
+from tasks.derive import Derived, Known
 from tests.storage.building import PERMANENT, SPACE, fill, found, states
 from tests.storage.migrating import (
     BLOCKS,
@@ -135,8 +138,8 @@ def test_a_document_deleted_while_its_vectors_are_made_does_not_come_back(index:
         builder = builder_of(opened, migration, migration.target)
         derive = builder._standby.derive
 
-        def slow(documents: object, embed: bool) -> object:
-            derived = derive(documents, embed)  # type: ignore[arg-type]
+        def slow(documents: Sequence[Known], embed: bool) -> Sequence[Derived | Failure]:
+            derived = derive(documents, embed)
             if (source / "0.txt").exists():
                 (source / "0.txt").unlink()
                 (source / "3.txt").write_text("# Newer\n\nnewer")
@@ -162,8 +165,8 @@ def test_a_stale_job_neither_wins_in_the_live_space_nor_in_the_one_beside_it(
         builder = builder_of(opened, migration, migration.target)
         derive, published = builder._standby.derive, []
 
-        def stale(documents: object, embed: bool) -> object:
-            derived = derive(documents, embed)  # type: ignore[arg-type]
+        def stale(documents: Sequence[Known], embed: bool) -> Sequence[Derived | Failure]:
+            derived = derive(documents, embed)
             if not published:
                 published.append(True)
                 fill(source, {name: f"# Newer\n\nnewer {name}" for name in TEXTS})
@@ -395,6 +398,26 @@ def test_progress_counts_what_is_level_and_estimates_the_rest(index: Path) -> No
         builder.catch_up()
         assert shares[:2] == [pytest.approx(4 / 14), pytest.approx(12 / 14)] and shares[-1] == 1.0
         assert progress_of(opened, migration).remaining_s == 0.0
+
+
+@pytest.mark.parametrize("spoil", [np.nan, 0.0], ids=["no number", "no length"])
+def test_a_vector_that_is_not_fit_to_be_stored_blocks_its_document(index: Path, spoil: float) -> None:
+    with Index.open(index) as opened:
+        migration = begun(opened, WIDE)
+        builder = builder_of(opened, migration, migration.target)
+        derive = builder._standby.derive
+
+        def spoilt(documents: Sequence[Known], embed: bool) -> list[Derived | Failure]:
+            made = list(derive(documents, embed))
+            assert isinstance(made[0], Derived) and made[0].vectors is not None
+            made[0].vectors[1] *= spoil
+            return made
+
+        object.__setattr__(builder._standby, "derive", spoilt)
+        builder.catch_up()
+        (blocker,) = blockers(opened, migration)
+        assert blocker.reason.startswith("the vector of chunk 1 is not")
+        assert progress_of(opened, migration).documents_done == len(TEXTS) - 1
 
 
 def test_a_run_is_refused_while_another_runs_and_waits_while_a_migration_publishes(index: Path) -> None:

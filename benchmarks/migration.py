@@ -44,10 +44,10 @@ OTHER = "universal-sentence-encoder"
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def make_index(folder: Path, chunks: int) -> int:
-    """An index of Markdown manuals in the space of the other model, with random vectors; its chunks."""
-    draw, settings = random.Random(0), Settings(model=OTHER)
-    target, other = resolve_model(DEFAULT_MODEL), resolve_model(OTHER)
+def make_index(folder: Path, chunks: int, of: str = OTHER) -> int:
+    """An index of Markdown manuals in the space of a model, with random vectors; its chunks."""
+    draw, settings = random.Random(0), Settings(model=of)
+    target, other = resolve_model(DEFAULT_MODEL), resolve_model(of)
     count, policy, made = WordPieces(target).count_many, policy_of(settings), 0
     with Index.create(folder / "index", space_of(other, settings)) as index:
         while made < chunks:

@@ -114,8 +114,9 @@ def serving(index: Path, *arguments: str, cwd: Path = ROOT, **variables: str) ->
 
 def _first_line(process: "subprocess.Popen[str]") -> str:
     lines: queue.Queue[str] = queue.Queue()
-    assert process.stdout is not None
-    threading.Thread(target=lambda: lines.put(process.stdout.readline()), daemon=True).start()
+    said = process.stdout
+    assert said is not None
+    threading.Thread(target=lambda: lines.put(said.readline()), daemon=True).start()
     return lines.get(timeout=60)
 
 

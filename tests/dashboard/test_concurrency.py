@@ -13,7 +13,7 @@ from schemas.errors import IndexBusy
 from tests.dashboard.conftest import Server, reindex, serving
 
 SEARCHERS = 20
-VERSIONS = 6
+VERSIONS = 4
 
 
 def write(docs: Path, version: int) -> None:

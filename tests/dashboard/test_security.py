@@ -108,7 +108,8 @@ def test_with_a_token_nothing_but_health_is_told_without_it(index: Path) -> None
     with serving(index, PINCITE_TOKEN=TOKEN) as server, server.client() as client:
         assert client.get("/healthz").status_code == 200
         for given in ("", "Bearer", f"Bearer {TOKEN}x", f"Basic {TOKEN}", "Bearer ключ".encode(), TOKEN):
-            told = client.get("/status", headers={"Authorization": given} if given else {})
+            sent = [(b"Authorization", given.encode() if isinstance(given, str) else given)]
+            told = client.get("/status", headers=sent if given else [])
             assert told.status_code == 401 and told.headers["www-authenticate"] == "Bearer"
             assert TOKEN not in told.text
         for path in ("/documents", "/openapi.json", "/mcp", "/nothing"):

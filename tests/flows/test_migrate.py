@@ -14,7 +14,7 @@ import pytest
 from benchmarks.migration import make_index
 from flows.migrate import Choice, migrate, rollback
 from retrieval.search import open_index
-from schemas.errors import SpaceMismatch
+from schemas.errors import SpaceMismatch, UsageError
 from schemas.settings import Settings
 from storage.index import Index
 from storage.level import differences, progress_of, snapshot_of
@@ -108,6 +108,29 @@ def test_a_model_whose_vectors_moved_is_refused_before_anything_is_embedded(
     (docs / "new.txt").write_text("Something new.\n")
     with pytest.raises(SpaceMismatch, match=r"no longer makes the vectors .* moved by a cosine distance of"):
         reindex(docs, index, Settings())
+
+
+@pytest.mark.usefixtures("api")
+def test_a_gate_that_says_no_keeps_the_old_space_unless_it_is_told_why_not(tmp_path: Path) -> None:
+    source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
+    source.mkdir()
+    needle = "The spare pump stands in hall seven behind the blue door."
+    (source / "long.txt").write_text(
+        "Nothing is said of it here. " * 17 + needle + " And nothing here either." * 9
+    )
+    questions.write_text(json.dumps({"question": "Where does the spare pump stand?", "needle": needle}))
+    reindex(source, index, Settings(model=USE))
+    cut = resolved(index, Settings(chunker="A"))  # every 512 characters, through the needle
+    done = migrate(index, cut, Choice(questions=questions))
+    assert done is not None and done.state == "building" and done.gate is not None
+    assert done.gate["ok"] is False and "lacks 1 answers that the baseline had" in str(done.gate["reasons"])
+    with Index.open(index) as opened:
+        assert spaces_of(opened)[0].space.chunker == "structural"
+    with pytest.raises(UsageError, match="give the --questions of the gate too"):
+        migrate(index, cut, Choice(force="we know"))
+    done = migrate(index, cut, Choice(questions=questions, force="it is a test"))
+    assert done is not None and done.state == "switched" and done.gate is not None
+    assert (done.gate["ok"], done.gate["forced"]) == (False, "it is a test")
 
 
 def pincite(*arguments: object) -> subprocess.Popen[str]:

@@ -76,7 +76,7 @@ def migrate(path: Path, settings: Settings, choice: Choice) -> Migration | None:
             setting = setting_of(settings.model, model)
             migration = begin(index, space_of(model, settings), setting, choice.keep_days)
         target, live = migration.target, spaces_of(index)[0].space
-        with standby(target, live, model, _family(path), settings.limits.deadline_s) as beside:
+        with standby(target, live, model, family_of(path), settings.limits.deadline_s) as beside:
             check_probes(index, target, beside.embed)
             builder = Builder(index, migration, beside, choice.throttle, choice.tell)
             builder.catch_up()
@@ -103,7 +103,7 @@ def rollback(path: Path, settings: Settings, choice: Choice) -> Migration:
                 switch(index, migration, old, "rolled back")
                 return _now(index)
         model = model_of(old)
-        with standby(old, live, model, _family(path), settings.limits.deadline_s) as beside:
+        with standby(old, live, model, family_of(path), settings.limits.deadline_s) as beside:
             check_probes(index, old, beside.embed)
             builder = Builder(index, migration, beside, choice.throttle, choice.tell)
             builder.catch_up()
@@ -124,11 +124,11 @@ def alone(path: Path, change: Callable[[Index], object]) -> Migration | None:
 @contextmanager
 def _migrating(path: Path) -> Iterator[Index]:
     with Index.open(path) as index, exclusive(index.path, MIGRATION_FILE):
-        end_leftovers(_family(path))
+        end_leftovers(family_of(path))
         yield index
 
 
-def _family(path: Path) -> str:
+def family_of(path: Path) -> str:
     """Not that of a reindex, which ends what a killed run of its own left behind."""
     return "migrate-" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
 

@@ -31,12 +31,12 @@ class Segment:
     sha256: str
 
 
-def write_segment(index: Path, kind: str, table: pa.Table, beside: int | None = None) -> Segment:
+def write_segment(index: Path, kind: str, table: pa.Table, suffix: str = "") -> Segment:
     """Writes `table` sorted and returns what was written, counted from the table itself.
 
-    The file is named by its content, so the same rows give the same file, and by the id of a space `beside` the
-    live one: two spaces often have the same postings, and each has files of its own. No reader sees it before a
-    transaction of the ledger names it.
+    The file is named by its content, so the same rows give the same file. Who writes rows again that stood in a
+    segment before adds a `suffix`: the new file must not be the old one. No reader sees it before a transaction
+    of the ledger names it.
     """
     table = table.cast(SEGMENT_SCHEMAS[kind]).sort_by(_SORT[kind])
     sink = pa.BufferOutputStream()
@@ -53,7 +53,6 @@ def write_segment(index: Path, kind: str, table: pa.Table, beside: int | None = 
     )
     data = sink.getvalue()
     digest = hashlib.sha256(data).hexdigest()
-    suffix = "" if beside is None else f"-{beside}"
     file = f"{FOLDER}/{kind}/{digest[:32]}{suffix}.parquet"
     _write_durably(index / file, data)
     return Segment(kind, file, table.num_rows, data.size, digest)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.migration import make_index
-from flows.migrate import Choice, migrate, rollback
+from flows.migrate import Choice, family_of, migrate, rollback
 from retrieval.search import open_index
 from schemas.errors import SpaceMismatch, UsageError
 from schemas.settings import Settings
@@ -162,8 +162,13 @@ def test_a_killed_migration_goes_on_with_what_it_had_published(tmp_path: Path) -
             assert 0 < half.chunks_done < half.chunks
     finally:
         process.kill()
-    time.sleep(1)
-    assert list(tagged_processes("migrate-")) == []
+    until = time.monotonic() + 60
+    while list(tagged_processes(family_of(index))) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert list(tagged_processes(family_of(index))) == [], "its child ends with it"
     status = json.loads(pincite("migrate", "--status", "--index", index, "--json").communicate()[0])
     assert (status["state"], status["at_work"]) == ("building", None)
     assert status["progress"]["chunks_done"] == half.chunks_done
+    done = migrate(index, resolved(index, Settings(model=USE)), Choice())
+    assert done is not None and done.state == "switched" and done.migration_id == begun.migration_id
+    assert_level(index)

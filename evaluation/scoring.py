@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 
 from encoders.terms import terms
 from evaluation.metrics import CUTS, DEPTH, first_rank, reciprocal_rank, success_at
@@ -18,7 +19,7 @@ from evaluation.statistics import clustered_mean, share
 from retrieval import dense
 from retrieval.corpus import Corpus
 from retrieval.folding import Likeness
-from retrieval.ranking import Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
+from retrieval.ranking import LEG_DEPTH, Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
 from retrieval.rerank import RERANK_DEPTH, Reranker, reordered, score
 from schemas.evaluation import Cost, Outcome, Question, Scores, Strategy
 
@@ -39,13 +40,13 @@ class Listed:
 
 _DEPTH = 3 * DEPTH
 """How deep a list is asked for at first: nearly always enough to keep 20."""
+_BEYOND = LEG_DEPTH + 1
 
 
 def _leg(mode: Mode, fused: Sequence[Ranked]) -> list[Ranked]:
-    """The rows of one leg of a fused list in the order of that leg."""
-    if mode == "dense":
-        return sorted((one for one in fused if one.dense_rank), key=lambda one: one.dense_rank or 0)
-    return sorted((one for one in fused if one.bm25_rank), key=lambda one: one.bm25_rank or 0)
+    """The first rows of one leg of a fused list, in the order of that leg."""
+    rank = attrgetter("dense_rank" if mode == "dense" else "bm25_rank")
+    return sorted((one for one in fused if (rank(one) or _BEYOND) <= _DEPTH), key=rank)
 
 
 class Ranker:
@@ -54,6 +55,7 @@ class Ranker:
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
         self._likeness = Likeness(corpus.document_numbers, corpus.lengths, corpus.contents)
+        self._documents: list[int] = corpus.document_numbers.tolist()
 
     def rank(self, query: str, vector: dense.Vector, modes: Sequence[Mode] = MODES) -> dict[Mode, Listed]:
         """The lists of a query by mode; BM25 is scored once.
@@ -98,12 +100,15 @@ class Ranker:
         """
         kept: dict[int, Ranked] = {}
         same: dict[int, list[int]] = {}
+        of_document: dict[int, list[int]] = {}
         for one in ranked:
             if len(kept) == wanted:
                 break
-            twin = next((row for row in kept if self._likeness.same(row, one.row)), None)
+            near = of_document.setdefault(self._documents[one.row], [])
+            twin = next((row for row in near if self._likeness.same(row, one.row)), None)
             if twin is None:
                 kept[one.row] = one
+                near.append(one.row)
             else:
                 same.setdefault(twin, []).append(one.row)
         return [replace(one, folded=tuple(same[row])) if row in same else one for row, one in kept.items()]

@@ -71,6 +71,8 @@ def migrate(path: Path, settings: Settings, choice: Choice) -> Migration | None:
     model = resolve_model(settings.model)
     with _migrating(path) as index:
         if _is_there(index, space_of(model, settings)):
+            if choice.waive:
+                raise UsageError("no migration is under way: there is nothing to waive")
             return None
         with patient(index.path):
             setting = setting_of(settings.model, model)

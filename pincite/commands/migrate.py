@@ -100,6 +100,8 @@ def _forward(path: Path, settings: Settings, choice: _Choice) -> bool:
     if last is not None and last.state == "building":
         settings = completed(settings, last.target.setting, last.target.space.chunker)
     done = flow.migrate(path, resolved(path, settings), _for_flow(choice))
+    if done is None:
+        complain("the index is of that model and chunker already: there is nothing to migrate")
     return done is None or done.state == "switched"
 
 

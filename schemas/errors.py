@@ -3,6 +3,7 @@
 PinciteError
 ├── UsageError            wrong input by the caller; exit code 2
 │   ├── SourceError       a source folder that can't be listed
+│   ├── VersionGone       a version that vacuum or forget took away
 │   ├── NotFound          a document or passage that the index does not have
 │   ├── SpaceMismatch     an index of another embedding space; names both
 │   └── ModelUnavailable  weights that are not on this machine
@@ -37,6 +38,10 @@ class UsageError(PinciteError):
 
 class SourceError(UsageError):
     """A source can't be listed."""
+
+
+class VersionGone(UsageError):
+    """What a version held is no longer kept."""
 
 
 class NotFound(UsageError):

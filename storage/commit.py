@@ -12,10 +12,11 @@ from schemas.errors import Failure, InvariantBroken
 from schemas.records import Job, Policy, Space
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
-from storage.copies import adopt, claim, new_version, written_copies
+from storage.copies import adopt, claim, written_copies
 from storage.rows import Finished, rows_of, storable_text
 from storage.runs import Run
 from storage.segments import write_segment
+from storage.versions import new_version
 
 
 def lease(run: Run, document_id: str, policy: Policy, seconds: float) -> Job | None:

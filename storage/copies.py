@@ -4,7 +4,6 @@ The live space says what there is; a copy has its path, title and counts from th
 only while that row is live, so that nothing that was deleted or replaced meanwhile comes back.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -17,15 +16,6 @@ from storage import ledger
 from storage.index import Index
 from storage.rows import Blocked, Copy, storable_text
 from storage.segments import Segment, write_segment
-
-
-def new_version(connection: sa.Connection, run_id: str) -> int:
-    """Begins the next version inside the caller's transaction and returns it."""
-    version = ledger.current_version(connection) + 1
-    connection.execute(
-        ledger.versions.insert().values(version=version, run_id=run_id, committed_at=time.time())
-    )
-    return version
 
 
 def claim(connection: sa.Connection, written: Sequence[Segment], space_id: int, version: int) -> None:

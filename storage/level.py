@@ -16,12 +16,13 @@ import sqlalchemy as sa
 
 from schemas.errors import IndexBroken, UsageError
 from storage import ledger, transactions
-from storage.copies import adopt, end_copies, new_version, written_copies
+from storage.copies import adopt, end_copies, written_copies
 from storage.index import Index
 from storage.migration import Migration, State, blockers, record, waived_documents
 from storage.rows import Blocked, Copy
 from storage.snapshot import Snapshot
 from storage.spaces import Kept
+from storage.versions import new_version
 
 _BATCHES_LOOKED_AT = 10  # for the speed
 

@@ -13,9 +13,9 @@ import sqlalchemy as sa
 from schemas.errors import UsageError
 from schemas.records import Space
 from storage import ledger, transactions
-from storage.copies import new_version
 from storage.index import Index
 from storage.spaces import Kept, add_space, kept_spaces, remove_space, space_by_id
+from storage.versions import new_version
 
 State = Literal["building", "switched", "rolled back", "aborted"]
 

@@ -81,7 +81,7 @@ class Builder:
         most = math.inf
         while (todo := self.missing()) and (held or _size(todo) <= most):
             most = _size(todo) / 2
-            with self._index.snapshot() as snapshot:
+            with self._index.held_snapshot() as snapshot:
                 reader = _Reader(snapshot, self._standby, [one.document_id for one in todo])
                 for batch in self._batches(reader.ordered(todo)):
                     self._bring(reader, batch, held)

@@ -5,19 +5,37 @@ from typing import Annotated
 import typer
 
 from dashboard.rows import document_row, state_counts, status_row
-from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, one_line, print_json, print_table, say
+from pincite.console import (
+    DEFAULT_INDEX,
+    IndexOption,
+    JsonOption,
+    complain,
+    one_line,
+    print_json,
+    print_table,
+    say,
+)
 from pincite.settings import load_settings
+from pincite.travel import AtOption, VersionOption, former_moment
 from storage.index import Index
+from storage.past import NOT_KEPT
 from storage.report import DocumentReport, document_reports, index_report
 from tasks.plan import configuration
 
 
-def status(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:
+def status(
+    index: IndexOption = DEFAULT_INDEX,
+    version: VersionOption = None,
+    at: AtOption = None,
+    json: JsonOption = False,
+) -> None:
     """Counts, the live space, what is stale, the last run."""
     with Index.open(index) as opened:
-        report = index_report(opened, configuration(opened, load_settings()))
+        moment = former_moment(opened, version, at)
+        report = index_report(opened, configuration(opened, load_settings()), moment)
+    former = moment is not None and not moment.newest
     if json:
-        print_json(status_row(report))
+        print_json(status_row(report) | {"not_kept": NOT_KEPT if former else None})
         return
     say(", ".join(f"{count} {state}" for state, count in state_counts(report).items()))
     say(f"{report.chunks} chunks ({report.over_window} over the window), version {report.version}")
@@ -28,17 +46,22 @@ def status(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None
         say(f"stale   {count}: {one_line(reason)}")
     if report.last_run:
         say(f"last run {report.last_run['run_id']}: {report.last_run['state']}")
+    if former:
+        complain(NOT_KEPT)
 
 
 def documents(
     index: IndexOption = DEFAULT_INDEX,
     state: Annotated[str | None, typer.Option(help="indexed, failed, stale, pending or running.")] = None,
+    version: VersionOption = None,
+    at: AtOption = None,
     json: JsonOption = False,
 ) -> None:
     """A row per document: state, reason, attempts, pages, chunks, OCR confidence, warnings."""
     with Index.open(index) as opened:
-        reports = document_reports(opened, configuration(opened, load_settings()), state)
-        with opened.snapshot() as snapshot:
+        moment = former_moment(opened, version, at)
+        reports = document_reports(opened, configuration(opened, load_settings()), state, moment)
+        with opened.snapshot(moment.version if moment else None) as snapshot:
             space = snapshot.space
     if json:
         print_json([document_row(report, space) for report in reports])

@@ -22,7 +22,6 @@ from flows.window import hand_out
 from schemas.records import Policy
 from schemas.settings import Settings
 from storage.cache import refresh_cache
-from storage.migration import remove_expired
 from storage.runs import Run, begin_run, finish_run
 from storage.spaces import spaces_of
 from tasks.discover import discover, source_root
@@ -59,7 +58,6 @@ def reindex(source: str, index: str, settings: Settings, retry: tuple[str, ...] 
         if registered.pending:
             _index_documents(run, registered.pending, settings, policy, model)
         counts = finish_run(run)
-        remove_expired(opened)
         refresh_cache(opened)
     return Completed(message=", ".join(f"{n} {name}" for name, n in asdict(counts).items()), data=counts)
 

@@ -334,7 +334,7 @@ def test_the_old_space_goes_by_command_and_then_there_is_no_way_back(index: Path
         assert_level(opened)
 
 
-def test_the_old_space_goes_after_the_days_for_which_it_was_to_be_kept(index: Path) -> None:
+def test_the_old_space_goes_after_the_days_for_which_it_was_to_be_kept(index: Path, source: Path) -> None:
     with Index.open(index) as opened:
         with patient(index):
             migration = begin(opened, WIDE, "", keep_days=2.0)
@@ -343,9 +343,12 @@ def test_the_old_space_goes_after_the_days_for_which_it_was_to_be_kept(index: Pa
         assert not old_space_expired(opened, time.time() + 1.9 * 86_400)
         assert old_space_expired(opened, time.time() + 2.1 * 86_400)
         assert remove_expired(opened) == ()
-        with patient(index):
-            begin_again = newest_migration(opened)
-            assert begin_again is not None and begin_again.settings["keep_days"] == 2.0
+        nightly(index, fill(source, TEXTS | {"a.txt": "# A\n\na"}))
+        assert [one.space for one in spaces_of(opened)] == [WIDE, SPACE]
+        with opened.engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE migrations SET ended_at = ended_at - 2.1 * 86400")
+        nightly(index, source)
+        assert [one.space for one in spaces_of(opened)] == [WIDE]
 
 
 def test_one_migration_at_a_time_and_none_to_where_the_index_is(index: Path) -> None:

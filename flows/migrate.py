@@ -39,8 +39,9 @@ from storage.migration import (
 )
 from storage.spaces import Kept, spaces_of
 from tasks.migrate import Builder, finish
-from tasks.plan import setting_of, space_of
+from tasks.plan import space_of
 from tasks.probes import check_probes
+from tasks.spaces import setting_of
 from tasks.standby import model_of, standby
 from tasks.supervise import end_leftovers
 

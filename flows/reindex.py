@@ -2,13 +2,13 @@
 
 pincite index ./docs
 
-discover → document (lease → prepare → embed → publish) × n → counts → search cache
+discover → document (lease → prepare → embed → publish) × n → compact → counts → search cache
 """
 
 import hashlib
 import os
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -18,18 +18,23 @@ from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from encoders.models import Model, resolve_model
+from flows.artifacts import show_documents
 from flows.window import hand_out
-from schemas.records import Policy
+from schemas.records import Collection, Policy, Registered
 from schemas.settings import Settings
 from storage.cache import refresh_cache
-from storage.runs import Run, begin_run, finish_run
+from storage.compaction import compact_when_many
+from storage.runs import begin_run, finish_run
 from storage.spaces import spaces_of
-from tasks.discover import discover, source_root
+from tasks.discover import discover
 from tasks.document import Line, document_task
 from tasks.embed import EmbedOrder
-from tasks.plan import current_versions, made_or_opened, policy_of, resolved, space_of
+from tasks.observe import Observer, observing
+from tasks.plan import space_of
 from tasks.probes import check_probes
 from tasks.publish import Publisher
+from tasks.sources import address_of
+from tasks.spaces import made_or_opened, policy_for, resolved
 from tasks.standby import EMBEDDER_MEMORY_BYTES, embed_in, standbys
 from tasks.supervise import end_leftovers, pool
 
@@ -43,28 +48,44 @@ IN_FLIGHT = 16
     persist_result=False,
     validate_parameters=False,
 )
-def reindex(source: str, index: str, settings: Settings, retry: tuple[str, ...] | None = None) -> State:
-    """Completed with the `Counts` of the run, also when documents failed: the ledger has each one's reason."""
-    root = source_root(Path(source), Path(index))
+def reindex(
+    source: str,
+    index: str,
+    settings: Settings,
+    retry: tuple[str, ...] | None = None,
+    collection: Collection | None = None,
+    confirmed_deletions: int | None = None,
+    now: float | None = None,
+) -> State:
+    """Completed with the `Counts` of the run, also when documents failed: the ledger has each one's reason.
+
+    `collection` is that of the source as it shall be from now on, where it is not as the ledger has it; `retry`,
+    `confirmed_deletions` and `now` are as in `Policy`.
+    """
     with (
         made_or_opened(Path(index), settings) as opened,
-        begin_run(opened, "reindex", str(root)) as run,
+        begin_run(opened, "reindex", address_of(source)) as run,
+        observing(run) as observer,
     ):
         settings = resolved(opened.path, settings)  # once more: a migration may have switched before our lock
         model = resolve_model(settings.model)
         opened.require_space(space_of(model, settings))
-        policy = replace(policy_of(settings, retry), extractors=current_versions(opened, settings))
-        registered = discover(run, policy)
+        policy = policy_for(opened, settings, retry, confirmed_deletions, now)
+        registered = discover(run, policy, collection, settings.limits)
         if registered.pending:
-            _index_documents(run, registered.pending, settings, policy, model)
-        counts = finish_run(run)
+            _index_documents(observer, registered, settings, policy, model)
+            compact_when_many(run)
+        observer.counts = counts = finish_run(run)
+        if registered.pending:
+            show_documents(run, counts)
         refresh_cache(opened)
     return Completed(message=", ".join(f"{n} {name}" for name, n in asdict(counts).items()), data=counts)
 
 
 def _index_documents(
-    run: Run, pending: tuple[str, ...], settings: Settings, policy: Policy, model: Model
+    observer: Observer, registered: Registered, settings: Settings, policy: Policy, model: Model
 ) -> None:
+    run = observer.run
     family = hashlib.sha256(str(run.index.path.resolve()).encode()).hexdigest()[:16]
     end_leftovers(family)
     with ExitStack() as children:
@@ -81,6 +102,17 @@ def _index_documents(
         )
         check_probes(run.index, spaces_of(run.index)[0], partial(embed_in, embedding, model))
         beside = children.enter_context(standbys(run.index, family, settings.limits.deadline_s))
-        publisher = Publisher(run, policy)
-        line = Line(run, policy, settings, model, extraction, embedding, publisher, tuple(beside))
-        hand_out(document_task(line), pending, IN_FLIGHT, line.errors)
+        line = Line(
+            run,
+            policy,
+            settings,
+            model,
+            extraction,
+            embedding,
+            Publisher(run, policy),
+            tuple(beside),
+            observer=observer,
+        )
+        suspects, others = registered.pending[: registered.alone], registered.pending[registered.alone :]
+        hand_out(document_task(line), suspects, 1, line.errors)
+        hand_out(document_task(line), others, IN_FLIGHT, line.errors)

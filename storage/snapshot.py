@@ -358,14 +358,12 @@ def _stale_reason(state: str, reason: str | None, same_file: bool) -> str:
 def _live_segments(connection: sa.Connection, version: int, space_id: int) -> Iterator[tuple[Segment, int]]:
     """Segments with the versions at which they began."""
     segments = ledger.segments
-    query = (
-        sa.select(segments)
-        .where(
-            ledger.live_at(segments, version),
-            sa.or_(segments.c.space_id.is_(None), segments.c.space_id == space_id),
-        )
-        .order_by(segments.c.segment_id)
+    query = sa.select(segments).where(
+        ledger.live_at(segments, version),
+        sa.or_(segments.c.space_id.is_(None), segments.c.space_id == space_id),
     )
-    for row in connection.execute(query).mappings():
+    # Sorted here: SQLite would scan the ended segments too, to have the rows in this order.
+    rows = sorted(connection.execute(query).mappings(), key=lambda row: int(row["segment_id"]))
+    for row in rows:
         segment = Segment(row["kind"], row["file"], row["rows"], row["size_bytes"], row["sha256"])
         yield segment, row["began_version"]

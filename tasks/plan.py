@@ -1,17 +1,26 @@
 """Plan: what the settings mean for a run."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
-from encoders.models import Model, resolve_model
+from encoders.models import Model
 from encoders.terms import TOKENIZER
-from schemas.records import Configuration, Policy, Space
-from schemas.settings import DEFAULT_CHUNKER, PIPELINE_VERSION, Settings, completed, limits_digest, recipe
-from storage.index import Index, has_index
-from storage.spaces import spaces_of
-from storage.staleness import extractors_in_use
+from schemas.errors import UsageError
+from schemas.records import Collection, Policy, Space
+from schemas.settings import DEFAULT_CHUNKER, PIPELINE_VERSION, Settings, limits_digest, recipe
+from storage.collections import agree
 from tasks.chunking.chunk import require_strategy
-from tasks.extraction.formats import current_version
+from tasks.sources import address_of
+
+_EXTRACTION = Path(__file__).parent / "extraction"
+_PARSERS = (
+    *("chardet", "lxml", "markdown-it-py", "openpyxl", "pdfplumber", "pikepdf", "pillow", "pypdfium2"),
+    *("pytesseract", "python-docx", "python-pptx"),
+)
 
 
 def space_of(model: Model, settings: Settings) -> Space:
@@ -33,58 +42,74 @@ def space_of_model(model: Model, chunker: str) -> Space:
     )
 
 
-def setting_of(given: str, model: Model) -> str:
-    """What names a model in the settings wherever they are read: its folder in full, or its known name."""
-    folder = Path(given).expanduser()
-    return str(model.folder) if folder.is_dir() and folder.resolve() == model.folder else model.name
+def policy_of(
+    settings: Settings,
+    retry: tuple[str, ...] | None = None,
+    confirmed_deletions: int | None = None,
+    now: float | None = None,
+) -> Policy:
+    """Which documents a run takes up; `retry`, `confirmed_deletions` and `now` as in `Policy`."""
+    limits = hashlib.sha256(f"{limits_digest(settings)}{extractors_digest()}".encode()).hexdigest()[:16]
+    return Policy(recipe(settings), limits, settings.attempts, retry, confirmed_deletions, now)
 
 
-def resolved(index: Path, settings: Settings) -> Settings:
-    """The settings with model and chunker of the index where they name none, and the defaults for a new index.
+@cache
+def extractors_digest() -> str:
+    """Digest of the extractors' code and of the parsers' versions: others make a failed document worth an attempt."""
+    digest = hashlib.sha256()
+    for path in sorted(_EXTRACTION.rglob("*.py")):
+        digest.update(path.read_bytes())
+    for parser in _PARSERS:
+        digest.update(f"{parser} {version(parser)}".encode())
+    return digest.hexdigest()[:16]
 
-    Raises as `Index.open` does when what is there can't be read.
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What someone asked to be indexed. All of it None: every collection."""
+
+    source: str | None = None  # a folder or a URL
+    collection: str | None = None
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] | None = None
+
+
+def chosen_collections(
+    known: Sequence[Collection], settings: Settings, choice: Choice
+) -> tuple[Collection, ...]:
+    """The collections to bring up to date, sorted by name.
+
+    `known` are those of the index. What the choice leaves open is as the settings say, else as the index has it.
+    Raises `UsageError` when nothing or something unknown is asked for.
     """
-    if not has_index(index):
-        return completed(settings)
-    with Index.open(index) as opened:
-        live = spaces_of(opened)[0]
-    return completed(settings, live.setting, live.space.chunker)
+    configured = {
+        name: Collection(name, address_of(one.source), tuple(one.include), tuple(one.exclude))
+        for name, one in settings.collections.items()
+    }
+    if choice.source is not None:
+        return (_of_source(address_of(choice.source), known, configured.values(), choice),)
+    every = {one.name: one for one in known if one.source not in {c.source for c in configured.values()}}
+    every |= configured
+    if choice.collection is not None and choice.collection not in every:
+        raise UsageError(
+            f"no collection is named {choice.collection}. Known are: {', '.join(sorted(every)) or 'none'}"
+        )
+    if not every:
+        raise UsageError("name the folder or bucket to index, or write collections into pincite.toml")
+    names = sorted(every) if choice.collection is None else [choice.collection]
+    return tuple(
+        _of_source(every[name].source, known, configured.values(), replace(choice, collection=name))
+        for name in names
+    )
 
 
-def made_or_opened(index: Path, settings: Settings) -> Index:
-    """The index, made if there is none. Raises `SpaceMismatch` when the settings name another space."""
-    whole = resolved(index, settings)
-    model = resolve_model(whole.model)
-    return Index.create(index, space_of(model, whole), setting_of(whole.model, model))
-
-
-def makeable(space: Space) -> bool:
-    """Whether this Pincite can make documents of a space, if its model is on this machine."""
-    return (space.pipeline, space.tokenizer) == (PIPELINE_VERSION, TOKENIZER)
-
-
-def policy_of(settings: Settings, retry: tuple[str, ...] | None = None) -> Policy:
-    """Which documents a run takes up; `retry` as in `Policy`."""
-    return Policy(recipe(settings), limits_digest(settings), settings.attempts, retry)
-
-
-def configuration(index: Index, settings: Settings) -> Configuration:
-    """What documents of the index would be made with now. The space is compared where the settings name one.
-
-    Raises `ModelUnavailable` and `UsageError` for a model or chunker that can't be used.
-    """
-    live = spaces_of(index)[0]
-    whole = completed(settings, live.setting, live.space.chunker)
-    space = space_of(resolve_model(whole.model), whole)
-    return Configuration(recipe(settings), space, current_versions(index, settings))
-
-
-def current_versions(index: Index, settings: Settings) -> Mapping[str, str]:
-    """The versions now of the product's own extractors that made what is in the index.
-
-    None where the user has extractors, which may bear the same names.
-    """
-    if settings.extractors:
-        return {}
-    versions = {name: current_version(name) for name in extractors_in_use(index)}
-    return {name: version for name, version in versions.items() if version is not None}
+def _of_source(
+    source: str, known: Sequence[Collection], configured: Iterable[Collection], choice: Choice
+) -> Collection:
+    written = next((one for one in configured if one.source == source), None)
+    name, include, exclude = choice.collection, choice.include, choice.exclude
+    if written is not None:
+        name = name or written.name
+        include = written.include if include is None else include
+        exclude = written.exclude if exclude is None else exclude
+    return agree(known, source, name, include, exclude)

@@ -16,9 +16,10 @@ from storage.rows import Blocked, Copy, Finished, copy_of
 from storage.spaces import Kept, spaces_of
 from tasks.derive import Derived, DeriveOrder, Known, keeps_chunks, keeps_vectors, prepared_with
 from tasks.embed import EmbedOrder
-from tasks.plan import makeable, space_of_model
+from tasks.plan import space_of_model
 from tasks.probes import Embed, check_probes
 from tasks.publish import check_invariants
+from tasks.spaces import makeable
 from tasks.supervise import Pool, StageFailed, pool
 
 EMBEDDER_MEMORY_BYTES = 6 << 30

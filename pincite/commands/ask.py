@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
+from flows.settings import load_settings
 from pincite.commands.filter_options import Rerank, say_no, with_filters
 from pincite.console import (
     DEFAULT_INDEX,
@@ -24,7 +25,6 @@ from pincite.console import (
     shown,
 )
 from pincite.output import check_target, write_whole
-from pincite.settings import load_settings
 from pincite.travel import AtOption, VersionOption, former_version
 from retrieval.annotations import annotation, annotation_page
 from retrieval.answers import Resolved, Unresolved, resolve

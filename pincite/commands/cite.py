@@ -9,9 +9,9 @@ import typer
 
 from dashboard.passage_page import page_of_passage
 from dashboard.passages import Passage, has_pages, open_passage, page_images
+from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, complain, one_line, print_json, say, shown
 from pincite.output import check_target, write_whole
-from pincite.settings import load_settings
 from pincite.travel import AtOption, VersionOption, former_moment
 from retrieval.annotations import annotation as annotation_of
 from storage.index import Index

@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 
 from encoders.models import resolve_model
+from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
-from pincite.settings import load_settings
 from retrieval.rerank import resolve_reranker
 from schemas.errors import ModelUnavailable, OcrUnavailable, PinciteError
 from schemas.health import Finding
@@ -18,7 +18,7 @@ from schemas.settings import Settings, completed, recipe
 from storage.doctor import examine
 from storage.index import LEDGER_FILE, Index
 from tasks.extraction.tesseract import check_languages, installed_languages, version
-from tasks.plan import resolved
+from tasks.spaces import resolved
 
 
 def doctor(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:

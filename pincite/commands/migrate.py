@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from flows.settings import SETTINGS_FILE, load_settings
 from pincite.console import (
     DEFAULT_INDEX,
     ExitCode,
@@ -20,7 +21,6 @@ from pincite.console import (
     print_json,
     say,
 )
-from pincite.settings import SETTINGS_FILE, load_settings
 from schemas.errors import UsageError
 from schemas.records import Space
 from schemas.settings import Settings, completed
@@ -30,7 +30,7 @@ from storage.level import progress_of
 from storage.lock import MIGRATION_FILE, holder
 from storage.migration import Blocker, Migration, abort, blockers, newest_migration, remove_old
 from storage.spaces import Kept, spaces_of
-from tasks.plan import resolved
+from tasks.spaces import resolved
 
 if TYPE_CHECKING:
     from flows import migrate as flow

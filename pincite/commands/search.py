@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from flows.settings import load_settings
 from pincite.commands.filter_options import Rerank, say_no, with_filters
 from pincite.console import (
     DEFAULT_INDEX,
@@ -16,7 +17,6 @@ from pincite.console import (
     print_json,
     say,
 )
-from pincite.settings import load_settings
 from pincite.travel import AtOption, VersionOption, former_version
 from retrieval.filters import Filters
 from retrieval.search import open_index

@@ -21,7 +21,7 @@ from storage.level import differences, progress_of, snapshot_of
 from storage.migration import newest_migration
 from storage.spaces import spaces_of
 from storage.verify import verify
-from tasks.plan import resolved
+from tasks.spaces import resolved
 from tasks.supervise import tagged_processes
 from tests.flows.test_reindex import reindex
 

@@ -5,6 +5,10 @@ chunker = "E"                     PINCITE_CHUNKER=E
 deadline_s = 60                   PINCITE_LIMITS__DEADLINE_S=60
 [ocr]
 languages = ["eng", "deu"]        PINCITE_OCR__LANGUAGES='["eng", "deu"]'
+[collections.manuals]
+source = "s3://bucket/manuals"    PINCITE_COLLECTIONS='{"manuals": {"source": "…"}}'
+[schedule]
+cron = "0 2 * * *"                PINCITE_SCHEDULE__CRON="0 2 * * *"
 [answer]
 base_url = "http://…/v1"          PINCITE_ANSWER__BASE_URL=http://…/v1
 
@@ -17,16 +21,17 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
 from schemas.errors import UsageError
-from schemas.settings import Answer, Limits, Ocr, Settings
+from schemas.settings import Answer, CollectionSettings, Limits, Notify, Ocr, Schedule, Settings
 
 SETTINGS_FILE = "pincite.toml"
-_TABLES = {"limits": Limits, "ocr": Ocr, "answer": Answer}
+_TABLES = {"limits": Limits, "ocr": Ocr, "answer": Answer, "schedule": Schedule, "notify": Notify}
 _DEFAULTS = Settings()
 
 
@@ -41,6 +46,9 @@ class _Sources(BaseSettings):
     limits: Limits = _DEFAULTS.limits
     ocr: Ocr = _DEFAULTS.ocr
     answer: Answer = _DEFAULTS.answer
+    collections: dict[str, CollectionSettings] = {}
+    schedule: Schedule = _DEFAULTS.schedule
+    notify: Notify = _DEFAULTS.notify
     workers: int = _DEFAULTS.workers
     attempts: int = _DEFAULTS.attempts
     include_hidden_text: bool = _DEFAULTS.include_hidden_text
@@ -96,8 +104,22 @@ def _out_of_range(settings: Settings) -> Iterator[str]:
     for name, value in (amounts | {"ocr.dpi": settings.ocr.dpi}).items():
         if not value > 0:  # also true for NaN
             yield f"{name} is {value}: it must be above 0"
+    yield from _wrong_schedule(settings.schedule)
+    if settings.notify.url and not settings.notify.url.startswith(("http://", "https://")):
+        yield "notify.url is no address of a web server: http://… or https://…"
+    if not settings.notify.timeout_s > 0:
+        yield f"notify.timeout_s is {settings.notify.timeout_s}: it must be above 0"
     if not 0 <= settings.ocr.low_confidence <= 100:
         yield f"ocr.low_confidence is {settings.ocr.low_confidence}: it lies between 0 and 100"
+
+
+def _wrong_schedule(schedule: Schedule) -> Iterator[str]:
+    if schedule.cron and len(schedule.cron.split()) != 5:
+        yield f"schedule.cron is {schedule.cron!r}: five fields, minute hour day month weekday"
+    try:
+        ZoneInfo(schedule.timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        yield f"schedule.timezone is {schedule.timezone!r}: a name as Europe/Kyiv"
 
 
 def _refuse_unknown_keys() -> None:
@@ -105,13 +127,18 @@ def _refuse_unknown_keys() -> None:
     path = Path(SETTINGS_FILE)
     content = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     for table, record in _TABLES.items():
-        if not isinstance(content.get(table, {}), dict):
-            raise UsageError(
-                f"{SETTINGS_FILE}: {table} is a table: write [{table}] and its settings below it"
-            )
-        known = {field.name for field in fields(record)}
-        if unknown := sorted(set(content.get(table, {})) - known):
-            raise UsageError(
-                f"{SETTINGS_FILE} has unknown settings in [{table}]: {', '.join(unknown)}. "
-                f"Known are: {', '.join(sorted(known))}"
-            )
+        _refuse_unknown_in(table, content.get(table, {}), {field.name for field in fields(record)})
+    known = {field.name for field in fields(CollectionSettings)}
+    collections = content.get("collections", {})
+    for name, values in collections.items() if isinstance(collections, dict) else ():
+        _refuse_unknown_in(f"collections.{name}", values, known)
+
+
+def _refuse_unknown_in(table: str, values: object, known: set[str]) -> None:
+    if not isinstance(values, dict):
+        raise UsageError(f"{SETTINGS_FILE}: {table} is a table: write [{table}] and its settings below it")
+    if unknown := sorted(set(values) - known):
+        raise UsageError(
+            f"{SETTINGS_FILE} has unknown settings in [{table}]: {', '.join(unknown)}. "
+            f"Known are: {', '.join(sorted(known))}"
+        )

@@ -10,7 +10,7 @@ from schemas.settings import DEFAULT_MODEL, Settings
 from storage.index import Index
 from storage.spaces import spaces_of
 from tasks.extraction.formats import FORMATS, current_version, extract
-from tasks.plan import configuration, made_or_opened, resolved, setting_of
+from tasks.spaces import configuration, made_or_opened, resolved, setting_of
 
 USE = "universal-sentence-encoder-multilingual-3"
 

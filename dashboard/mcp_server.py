@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from dashboard.api.models import MOST_CHARACTERS, Name
 from dashboard.passages import Passage, open_stretch
@@ -181,12 +182,16 @@ def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
     )
 
 
+class _Strict(ArgModelBase):
+    model_config = ConfigDict(extra="forbid")
+
+
 def _tool(run: Callable[..., Any]) -> Tool:
     """A tool that refuses an argument that it does not have: a filter that is ignored would be an answer to another
     question."""
     tool = Tool.from_function(run, annotations=_READ_ONLY)
     model = tool.fn_metadata.arg_model
-    strict = type(model.__name__, (model,), {"model_config": ConfigDict(extra="forbid")})
+    strict: type[ArgModelBase] = create_model(model.__name__, __base__=(model, _Strict))
     tool.fn_metadata.arg_model = strict
     tool.parameters = strict.model_json_schema(by_alias=True)
     return tool

@@ -133,7 +133,7 @@ def page_images(
     The file is read again in a child process; when it is not the file that was indexed, its pages are not shown.
     """
     pages = tuple(overlapping(stored.pages, start, end))[:MOST_PAGES]
-    path = Path(stored.source, stored.document.path)
+    path = Path(stored.document.source, stored.document.path)
     try:
         now = path.stat()
         if not S_ISREG(now.st_mode) or now.st_size > settings.limits.source_bytes:

@@ -33,7 +33,7 @@ def _address(source: str, path: str) -> str:
 
 def annotation(stored: StoredText, start: int, end: int, locator: str) -> Json:
     """One annotation of `text[start:end]`; its id is the same for the same place of the same text."""
-    source = _address(stored.source, stored.document.path)
+    source = _address(stored.document.source, stored.document.path)
     text = stored.text
     name = f"{source}{char_fragment(start, end)} {stored.document.source_sha256}"
     selectors: list[Json] = [

@@ -355,5 +355,6 @@ def _hit(
         rerank_score=one.rerank_score,
         rank_before=one.rank_before,
         folded=tuple(other.locator for other in corpus.passages(one.folded)),
+        source=document.source,
         encoder_fit=document.encoder_fit,
     )

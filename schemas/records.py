@@ -258,6 +258,7 @@ class Hit:
     rerank_score: float | None = None  # of the cross-encoder, unbounded; None where it did not look
     rank_before: int | None = None  # 1-based, before the cross-encoder
     folded: tuple[str, ...] = ()  # locators of near-duplicates of the same document that this hit stands for
+    source: str = ""  # the folder or address that the document is of
     encoder_fit: bool = True  # False: the embedding model can't read the document, its words alone rank it
 
 

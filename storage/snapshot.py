@@ -46,6 +46,7 @@ class LiveDocument:
     source_sha256: str
     language: str  # ISO 639-1; "" when it can't be told
     encoder_fit: bool  # whether the embedding model can read it
+    source: str  # the folder or address that it is of
     stale_reason: str  # "" when it is current
 
 
@@ -298,10 +299,11 @@ def _live_documents(
     connection: sa.Connection, version: int, space_id: int, among: Sequence[str] | None = None
 ) -> Iterator[LiveDocument]:
     revisions, documents = ledger.revisions, ledger.documents
-    stored = [name for name in LiveDocument.__slots__ if name != "stale_reason"]
+    stored = [name for name in LiveDocument.__slots__ if name not in ("source", "stale_reason")]
     query = (
         sa.select(
             *(revisions.c[name] for name in stored),
+            documents.c.source,
             documents.c.state,
             documents.c.reason,
             documents.c.sha256 == revisions.c.source_sha256,
@@ -312,10 +314,10 @@ def _live_documents(
     )
     if among is not None:
         query = query.where(revisions.c.document_id.in_(among))
-    for *values, state, reason, same_file in connection.execute(query):
+    for *values, source, state, reason, same_file in connection.execute(query):
         row = dict(zip(stored, values, strict=True))
         row["warnings"] = tuple(row["warnings"])
-        yield LiveDocument(**row, stale_reason=_stale_reason(state, reason, same_file))
+        yield LiveDocument(**row, source=source, stale_reason=_stale_reason(state, reason, same_file))
 
 
 def stale_reasons(

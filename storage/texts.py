@@ -17,10 +17,9 @@ _COLUMNS = ("document_id", "text", "pages", "places")
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """The canonical text of one document at one version, and where its file was."""
+    """The canonical text of one document at one version; its file is `document.source`/`document.path`."""
 
     document: LiveDocument
-    source: str  # the folder that was indexed; the file is `source`/`document.path`
     text: str
     pages: tuple[Page, ...]
     places: tuple[Place, ...]
@@ -36,7 +35,6 @@ def read_texts(
     with transactions.reading(index.engine) as connection:
         snapshot = index.snapshot_within(connection, version, document_ids)
         live = {one.document_id: one for one in snapshot.documents()}
-        sources = _sources(connection, list(live))
         segments = _likely_first(connection, snapshot, live)
     found: dict[str, StoredText] = {}
     for segment in segments:
@@ -47,22 +45,13 @@ def read_texts(
             document = live[row["document_id"]]
             pages = tuple(Page(**page) for page in row["pages"])
             places = tuple(Place(**place) for place in row["places"])
-            source = sources[document.document_id]
-            found[document.document_id] = StoredText(document, source, row["text"], pages, places)
+            found[document.document_id] = StoredText(document, row["text"], pages, places)
     if lost := sorted(live.keys() - found.keys()):
         raise IndexBroken(
             f"version {snapshot.version} has the document {live[lost[0]].path} but not its text: "
             "run `pincite verify`"
         )
     return found
-
-
-def _sources(connection: sa.Connection, document_ids: Sequence[str]) -> dict[str, str]:
-    documents = ledger.documents
-    query = sa.select(documents.c.document_id, documents.c.source).where(
-        documents.c.document_id.in_(document_ids)
-    )
-    return {document_id: source for document_id, source in connection.execute(query)}
 
 
 def _likely_first(

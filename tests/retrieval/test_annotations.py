@@ -33,9 +33,10 @@ def stored(path: str = "docs/a b#1.pdf") -> StoredText:
         source_sha256="f" * 64,
         language="",
         encoder_fit=True,
+        source="/srv/дані",
         stale_reason="",
     )
-    return StoredText(document, "/srv/дані", TEXT, (), ())
+    return StoredText(document, TEXT, (), ())
 
 
 def selectors(made: dict[str, object]) -> dict[str, dict[str, object]]:

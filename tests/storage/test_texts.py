@@ -26,7 +26,7 @@ def test_texts_come_with_their_document_and_source(tmp_path: Path) -> None:
         "a.txt": "Насос 🛠",
         "sub/b.txt": "two\n\nthree",
     }
-    assert all(one.source == str(source) and one.pages[0].number == 1 for one in found.values())
+    assert all(one.document.source == str(source) and one.pages[0].number == 1 for one in found.values())
 
 
 def test_each_version_keeps_its_text_and_a_renamed_document_is_found(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
     python -m benchmarks.pipeline            500 and 5,000 documents: half an hour on two cores
     python -m benchmarks.pipeline --small    50 and 500
+    python -m benchmarks.pipeline --night 2000   a night in which 1 % of so many mixed documents changed
 
 The alternative is a bare loop in one process: extract each file, chunk it, embed the chunks; no isolation, no
 ledger, no Prefect, no BM25, nothing stored. CPU is that of the process and all of its children.
@@ -96,6 +97,7 @@ def bare_loop(source: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--night", type=int, metavar="DOCUMENTS")
     parser.add_argument("--bare-loop", type=Path, metavar="FOLDER")
     arguments = parser.parse_args()
     if arguments.bare_loop:
@@ -104,7 +106,38 @@ def main() -> None:
     few, many = (50, 500) if arguments.small else (500, 5_000)
     os.environ["DO_NOT_TRACK"] = "1"
     with tempfile.TemporaryDirectory() as name:
-        print(json.dumps(_run(Path(name), few, many), indent=2))
+        root = Path(name)
+        result = _night(root, arguments.night) if arguments.night else _run(root, few, many)
+        print(json.dumps(result, indent=2))
+
+
+def _night(root: Path, documents: int) -> dict[str, object]:
+    """The CPU of a run in which one document of a hundred changed, as a share of that of indexing all of them."""
+    source, index = root / "mixed", root / "index"
+    write_corpus(source, documents, paragraphs=12)
+    arguments = ("pincite", "index", str(source), "--index", str(index), "--json")
+    full = measure(*arguments)
+    newer = root / "newer"
+    write_corpus(newer, documents, paragraphs=12, seed=2)
+    # A step that is no divisor of 100 takes all formats.
+    changed = sorted(path.name for path in source.iterdir())[::97][: documents // 100]
+    for name in changed:
+        (newer / name).replace(source / name)
+    night = measure(*arguments)
+    one = source / sorted(path.name for path in source.glob("*.txt"))[1]
+    one.write_text("The pump hums.")
+    least = measure(*arguments)
+    return {
+        "documents": documents,
+        "changed": len(changed),
+        "cpu_s": {"full": round(full.cpu_s, 1), "night": round(night.cpu_s, 1), "one": round(least.cpu_s, 1)},
+        "wall_s": {
+            "full": round(full.wall_s, 1),
+            "night": round(night.wall_s, 1),
+            "one": round(least.wall_s, 1),
+        },
+        "night to full (at most 0.03)": round(night.cpu_s / full.cpu_s, 4),
+    }
 
 
 def _run(root: Path, few: int, many: int) -> dict[str, object]:
@@ -114,7 +147,9 @@ def _run(root: Path, few: int, many: int) -> dict[str, object]:
     write_corpus(short_many, many, paragraphs=2, scans=False)
 
     def index(source: Path) -> Cost:
-        return measure("pincite", "index", str(source), "--index", str(root / f"index-{source.name}"), "--json")
+        return measure(
+            "pincite", "index", str(source), "--index", str(root / f"index-{source.name}"), "--json"
+        )
 
     bare = measure("benchmarks.pipeline", "--bare-loop", str(mixed))
     full = index(mixed)

@@ -15,6 +15,7 @@ def document_row(report: DocumentReport, space: Space) -> dict[str, object]:
     return {
         "document": report.path,
         "document_id": report.document_id,
+        "collection": report.collection,
         "source": report.source,
         "state": report.state,
         "stage": report.stage,
@@ -22,6 +23,8 @@ def document_row(report: DocumentReport, space: Space) -> dict[str, object]:
         "reason": report.reason,
         "page": report.page,
         "attempts": report.attempts,
+        "transient": report.transient,
+        "not_before": report.not_before,
         "stale": report.stale_reason or None,
         "title": live.get("title"),
         "chunks": live.get("chunks", 0),
@@ -53,5 +56,6 @@ def status_row(report: IndexReport) -> dict[str, object]:
         "version": report.version,
         "stale": dict(report.stale),
         "sources": report.sources,
+        "collections": [asdict(one) for one in report.collections],
         "last_run": report.last_run,
     }

@@ -17,17 +17,20 @@ from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
 from encoders.models import Model, resolve_model
+from flows.artifacts import show_documents
 from flows.window import hand_out
-from schemas.records import Policy
+from schemas.records import Collection, Policy, Registered
 from schemas.settings import Settings
 from storage.cache import refresh_cache
 from storage.index import Index
-from storage.runs import Run, begin_run, finish_run
-from tasks.discover import discover, source_root
+from storage.runs import begin_run, finish_run
+from tasks.discover import discover
 from tasks.document import Line, document_task
 from tasks.embed import EmbedOrder
+from tasks.observe import Observer, observing
 from tasks.plan import policy_of, space_of
 from tasks.publish import Publisher
+from tasks.sources import address_of
 from tasks.supervise import end_leftovers, pool
 
 IN_FLIGHT = 16
@@ -42,26 +45,41 @@ EMBEDDER_MEMORY_BYTES = 6 << 30
     persist_result=False,
     validate_parameters=False,
 )
-def reindex(source: str, index: str, settings: Settings, retry: tuple[str, ...] | None = None) -> State:
-    """Completed with the `Counts` of the run, also when documents failed: the ledger has each one's reason."""
-    root = source_root(Path(source), Path(index))
+def reindex(
+    source: str,
+    index: str,
+    settings: Settings,
+    retry: tuple[str, ...] | None = None,
+    collection: Collection | None = None,
+    confirmed_deletions: int | None = None,
+    now: float | None = None,
+) -> State:
+    """Completed with the `Counts` of the run, also when documents failed: the ledger has each one's reason.
+
+    `collection` is that of the source as it shall be from now on, where it is not as the ledger has it; `retry`,
+    `confirmed_deletions` and `now` are as in `Policy`.
+    """
     model = resolve_model(settings.model)
-    policy = policy_of(settings, retry)
+    policy = policy_of(settings, retry, confirmed_deletions, now)
     with (
         Index.create(Path(index), space_of(model, settings)) as opened,
-        begin_run(opened, "reindex", str(root)) as run,
+        begin_run(opened, "reindex", address_of(source)) as run,
+        observing(run) as observer,
     ):
-        registered = discover(run, policy)
+        registered = discover(run, policy, collection, settings.limits)
         if registered.pending:
-            _index_documents(run, registered.pending, settings, policy, model)
-        counts = finish_run(run)
+            _index_documents(observer, registered, settings, policy, model)
+        observer.counts = counts = finish_run(run)
+        if registered.pending:
+            show_documents(run, counts)
         refresh_cache(opened)
     return Completed(message=", ".join(f"{n} {name}" for name, n in asdict(counts).items()), data=counts)
 
 
 def _index_documents(
-    run: Run, pending: tuple[str, ...], settings: Settings, policy: Policy, model: Model
+    observer: Observer, registered: Registered, settings: Settings, policy: Policy, model: Model
 ) -> None:
+    run = observer.run
     family = hashlib.sha256(str(run.index.path.resolve()).encode()).hexdigest()[:16]
     end_leftovers(family)
     with ExitStack() as children:
@@ -76,5 +94,9 @@ def _index_documents(
         embedding = children.enter_context(
             pool(1, EMBEDDER_MEMORY_BYTES, family, first=("embed", EmbedOrder(model, ())))
         )
-        line = Line(run, policy, settings, model, extraction, embedding, Publisher(run, policy))
-        hand_out(document_task(line), pending, IN_FLIGHT, line.errors)
+        line = Line(
+            run, policy, settings, model, extraction, embedding, Publisher(run, policy), observer=observer
+        )
+        suspects, others = registered.pending[: registered.alone], registered.pending[registered.alone :]
+        hand_out(document_task(line), suspects, 1, line.errors)
+        hand_out(document_task(line), others, IN_FLIGHT, line.errors)

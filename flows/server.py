@@ -68,22 +68,29 @@ _SERVER = {
     "PREFECT_SERVER_LOGS_STREAM_OUT_ENABLED": "false",
 }
 
+_SCHEDULING = {
+    "PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED": "true",
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",  # such a server may run for months
+    "PREFECT_SERVER_SERVICES_FOREMAN_ENABLED": "false",  # it watches workers, of which there are none
+}
+
 _logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def prefect_api(home: Path) -> Iterator[str]:
+def prefect_api(home: Path, scheduling: bool = False) -> Iterator[str]:
     """The URL of a Prefect API that flows use which run inside, in this process and thread.
 
-    Raises `ServerFailed` when a server of our own does not start. At the end all records of task runs are
-    stored, and the server and its process group are gone.
+    A server that is `scheduling` also makes the runs of deployments with a schedule. Raises `ServerFailed` when a
+    server of our own does not start. At the end all records of task runs are stored, and the server and its process
+    group are gone.
     """
-    with starting(home) as start, start.ready() as url:
+    with starting(home, scheduling) as start, start.ready() as url:
         yield url
 
 
 @contextmanager
-def starting(home: Path) -> Iterator["Start"]:
+def starting(home: Path, scheduling: bool = False) -> Iterator["Start"]:
     """A server that starts while other work goes on; `ready()` of what comes back waits for it."""
     if url := os.environ.get("PREFECT_API_URL"):
         with _environment({"DO_NOT_TRACK": "1"}):
@@ -91,7 +98,7 @@ def starting(home: Path) -> Iterator["Start"]:
         return
     with _slot(home) as slot:
         password = f"pincite:{secrets.token_urlsafe(24)}"
-        server = _spawn(slot, password)
+        server = _spawn(slot, password, scheduling)
         try:
             with _environment({**_QUIET, "PREFECT_HOME": str(slot)}, drop=_foreign()):
                 import prefect  # noqa: F401  (while the server starts)
@@ -197,15 +204,16 @@ def _end_leftover(pid_file: Path) -> None:
         process.wait(STOP_S)
 
 
-def _spawn(slot: Path, password: str) -> subprocess.Popen[bytes]:
+def _spawn(slot: Path, password: str, scheduling: bool) -> subprocess.Popen[bytes]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     own = {"PREFECT_HOME": str(slot), "PREFECT_SERVER_API_AUTH_STRING": password}
+    more = ["scheduling"] if scheduling else []
     template = _cache() / f"prefect-{version('prefect')}.db"
     with (slot / "server.log").open("wb") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", "flows.server_process", str(slot), str(template)],
+            [sys.executable, "-m", "flows.server_process", str(slot), str(template), *more],
             cwd=_CHECKOUT,
-            env={**kept, **_SERVER, **own},
+            env={**kept, **_SERVER, **(_SCHEDULING if scheduling else {}), **own},
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

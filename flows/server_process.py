@@ -1,4 +1,4 @@
-"""The process of the embedded Prefect server: `python -m flows.server_process HOME TEMPLATE`.
+"""The process of the embedded Prefect server: `python -m flows.server_process HOME TEMPLATE [scheduling]`.
 
 Started by `flows.server` only. It binds a free port of 127.0.0.1, serves Prefect's API there, writes the
 port as one line to stdout when it answers, and ends
@@ -41,7 +41,7 @@ def main() -> None:
     stop = threading.Event()
     threading.Thread(target=_watch_parent, args=(os.getppid(), stop), daemon=True).start()
     _empty_database(home / "prefect.db", template)
-    asyncio.run(_serve(home / "prefect.db", template, stop))
+    asyncio.run(_serve(home / "prefect.db", template, stop, scheduling="scheduling" in sys.argv[3:]))
     # The records are stored; what is left is a second of farewells between Prefect's own services.
     os._exit(0)
 
@@ -91,14 +91,14 @@ def _keep_template(database: Path, template: Path) -> None:
         print(f"{template} could not be written: {error}", file=sys.stderr)
 
 
-async def _serve(database: Path, template: Path, stop: threading.Event) -> None:
+async def _serve(database: Path, template: Path, stop: threading.Event, scheduling: bool) -> None:
     import uvicorn
     from prefect.server.api.server import create_app
 
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     config = uvicorn.Config(
-        create_app(ephemeral=True, final=True),
+        create_app(ephemeral=not scheduling, final=True),
         lifespan="on",
         log_level="warning",
         access_log=False,

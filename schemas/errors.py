@@ -2,7 +2,8 @@
 
 PinciteError
 ├── UsageError            wrong input by the caller; exit code 2
-│   ├── SourceError       a source folder that can't be listed
+│   ├── SourceError       a source that can't be listed
+│   │   └── UnconfirmedLoss so many documents gone that the source itself may be
 │   ├── NotFound          a document or passage that the index does not have
 │   ├── SpaceMismatch     an index of another embedding space; names both
 │   └── ModelUnavailable  weights that are not on this machine
@@ -26,6 +27,8 @@ PinciteError
 
 from dataclasses import dataclass
 
+from schemas.retrying import outlook_of
+
 
 class PinciteError(Exception):
     """Root of all errors that Pincite raises on purpose. The message says what, why, and what to do."""
@@ -37,6 +40,17 @@ class UsageError(PinciteError):
 
 class SourceError(UsageError):
     """A source can't be listed."""
+
+
+class UnconfirmedLoss(SourceError):
+    """A source from which so many documents are gone that someone must say that this is right."""
+
+    def __init__(self, message: str, lost: int) -> None:
+        super().__init__(message, lost)
+        self.lost = lost
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class NotFound(UsageError):
@@ -75,12 +89,16 @@ class DocumentError(PinciteError):
     """One document can't be processed. `kind` is a stable word for filters; `page` is 1-based."""
 
     kind = "error"
-    transient = False
 
     def __init__(self, message: str, page: int | None = None) -> None:
         super().__init__(message, page)
         self.message = message
         self.page = page
+
+    @property
+    def transient(self) -> bool:
+        """Whether it may pass while nothing changes."""
+        return outlook_of(self.kind).transient
 
     def __str__(self) -> str:
         return self.message
@@ -100,12 +118,10 @@ class Unreadable(DocumentError):
 
 class Misread(DocumentError):
     kind = "misread"
-    transient = True
 
 
 class SourceUnavailable(DocumentError):
     kind = "unavailable"
-    transient = True
 
 
 class LimitExceeded(DocumentError):
@@ -114,17 +130,14 @@ class LimitExceeded(DocumentError):
 
 class WorkerDied(DocumentError):
     kind = "crashed"
-    transient = True
 
 
 class OcrUnavailable(DocumentError):
     kind = "ocr-unavailable"
-    transient = True
 
 
 class SourceChanged(DocumentError):
     kind = "changed"
-    transient = True
 
 
 class InvariantBroken(DocumentError):
@@ -135,7 +148,7 @@ class InvariantBroken(DocumentError):
 class Failure:
     """Why one document failed: what crosses from a child process and is stored in the ledger."""
 
-    stage: str  # discover, prepare (before its first step), extract, chunk, lexical, embed, publish
+    stage: str  # discover, prepare (before its first step), fetch, extract, chunk, lexical, embed, publish; or run
     kind: str  # word of the error tree, or the exception's class name
     reason: str
     page: int | None = None  # 1-based

@@ -129,6 +129,17 @@ class SourceFile:
     ctime_ns: int
     sha256: str  # "" when it could not be read
     unreadable: str = ""  # why it could not be read
+    etag: str = ""  # of an object in a bucket
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A source under a name, with what of it is to be indexed. A source has one name, a name one source."""
+
+    name: str
+    source: str  # an absolute folder or a URL
+    include: tuple[str, ...] = ()  # patterns of .gitignore; () admits every file
+    exclude: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +153,8 @@ class Job:
     source_version: int  # compare-and-set on publish: a stale job never wins
     revision: int  # that the result will have
     attempt: int
+    source: str = ""  # the folder or URL below which `path` lies
+    size_bytes: int = 0  # as discovery saw it
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +164,19 @@ class Policy:
     recipe: str  # digest of the settings that a result depends on
     limits: str  # digest of the settings that only a failure depends on
     attempts: int  # of a transient failure while nothing changes
-    retry: tuple[str, ...] | None = None  # paths of failed documents to try again; () is all of them
+    retry: tuple[str, ...] | None = None  # ids or paths of failed documents to try again; () is all of them
+    confirmed_deletions: int | None = None  # how many documents may be gone from a source that looks emptied
+    now: float | None = (
+        None  # seconds since the epoch: what is to wait longer than this waits; None waits for nothing
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What discovery found, by what is to be done. Sorted by path."""
+    """What discovery found, by what is to be done. Sorted by path, those to be handed out alone first."""
 
     pending: tuple[str, ...]  # document ids to hand out
+    alone: int = 0  # so many of them, the first ones, one at a time: a run ended while they were worked on
     new: int = 0
     changed: int = 0
     stale: int = 0  # made with other settings
@@ -189,6 +207,17 @@ class Counts:
     failed: int = 0
     unchanged: int = 0
     deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run over one collection."""
+
+    collection: Collection
+    counts: Counts
+    seconds: float
+    idle: bool  # no document was read
+    error: str = ""  # why the source was left as it was
 
 
 @dataclass(frozen=True, slots=True)

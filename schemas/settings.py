@@ -41,6 +41,31 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectionSettings:
+    """A source that `pincite index` without an argument brings up to date."""
+
+    source: str  # a folder or a URL
+    include: tuple[str, ...] = ()  # patterns of .gitignore; () admits every file
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When all collections are brought up to date. Without `cron` only when someone asks for it."""
+
+    cron: str = ""  # minute hour day month weekday
+    timezone: str = "UTC"  # of the IANA database, as "Europe/Kyiv"
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """Where failures are told. Without `url` nowhere."""
+
+    url: str = ""
+    timeout_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     model: str = DEFAULT_MODEL  # a name that `encoders.models` knows, or a folder
     chunker: str = DEFAULT_CHUNKER  # structural, or a reference strategy A to F
@@ -48,6 +73,9 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     ocr: Ocr = field(default_factory=Ocr)
     answer: Answer = field(default_factory=Answer)
+    collections: Mapping[str, CollectionSettings] = field(default_factory=dict)
+    schedule: Schedule = field(default_factory=Schedule)
+    notify: Notify = field(default_factory=Notify)
     workers: int = 0  # extraction processes; 0 is one per core
     attempts: int = 3  # of a failed document whose file did not change
     include_hidden_text: bool = False

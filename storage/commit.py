@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from schemas.errors import Failure, InvariantBroken
 from schemas.records import Job, Policy, Space
+from schemas.retrying import wait_s
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
 from storage.rows import Finished, rows_of, storable_text
@@ -54,6 +55,8 @@ def lease(run: Run, document_id: str, policy: Policy, seconds: float) -> Job | N
         document_id=row.document_id,
         path=row.path,
         absolute=f"{row.source}/{row.path}",
+        source=row.source,
+        size_bytes=row.size_bytes,
         sha256=row.sha256,
         source_version=row.source_version,
         revision=row.revision,
@@ -112,7 +115,7 @@ def _held(run: Run, job: Job) -> sa.ColumnElement[bool]:
     )
 
 
-CLEARED = {"stage": None, "kind": None, "reason": None, "page": None, "transient": False}
+CLEARED = {"stage": None, "kind": None, "reason": None, "page": None, "transient": False, "not_before": None}
 _RELEASED = {"lease_owner": None, "lease_until": None}
 
 
@@ -201,7 +204,9 @@ def _claim(connection: sa.Connection, written: Sequence[Segment], space_id: int,
 def fail(run: Run, job: Job, failure: Failure) -> bool:
     """Ends the job as failed with its reason; its last good revision stays live. False when the job is stale."""
     failure = replace(failure, reason=storable_text(failure.reason))
-    values = {"state": "failed", "last_outcome": "failed", "updated_at": time.time()}
+    now = time.time()
+    not_before = now + wait_s(job.document_id, job.attempt) if failure.transient else None
+    values = {"state": "failed", "last_outcome": "failed", "updated_at": now, "not_before": not_before}
     with transactions.writing(run.index.engine) as connection:
         result = connection.execute(
             ledger.documents.update().where(_held(run, job)).values(values | asdict(failure) | _RELEASED)

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from schemas.errors import NotFound, UsageError
 from schemas.records import Space
 from storage import ledger, transactions
+from storage.collections import collection_names
 from storage.index import Index
 from storage.report import STATES, DocumentReport, report_of
 
@@ -45,8 +46,11 @@ def list_documents(
             query.order_by(documents.c.source, documents.c.path, documents.c.document_id).limit(limit + 1)
         ).all()
         snapshot = index.snapshot_within(connection, version, [row.document_id for row in rows])
+        names = collection_names(connection, {row.source for row in rows})
     live = {one.document_id: one for one in snapshot.documents()}
-    reports = tuple(report_of(row, live.get(row.document_id), current_recipe) for row in rows[:limit])
+    reports = tuple(
+        report_of(row, live.get(row.document_id), current_recipe, names[row.source]) for row in rows[:limit]
+    )
     return Listing(reports, total or 0, len(rows) > limit, snapshot.space, version)
 
 
@@ -59,8 +63,9 @@ def document_of(index: Index, current_recipe: str | None, document_id: str) -> t
         if row is None:
             raise NotFound(f"the index has no document {document_id!r}: `pincite documents` lists them")
         snapshot = index.snapshot_within(connection, among=[document_id])
+        name = collection_names(connection, [row.source])[row.source]
     live = snapshot.documents()
-    return report_of(row, live[0] if live else None, current_recipe), snapshot.space
+    return report_of(row, live[0] if live else None, current_recipe, name), snapshot.space
 
 
 def _of_state(

@@ -9,11 +9,13 @@ from functools import cached_property
 
 import sqlalchemy as sa
 
-from schemas.records import Policy, Registered, SourceFile
+from schemas.errors import UnconfirmedLoss
+from schemas.records import Collection, Policy, Registered, SourceFile
+from schemas.retrying import LOST
 from storage import ledger, transactions
 from storage.commit import CLEARED, new_version
 from storage.index import Index
-from storage.runs import Run
+from storage.runs import Run, begin_run, finish_run
 from storage.standing import Row, match, standing_of
 
 
@@ -23,7 +25,9 @@ def known_files(index: Index, source: str) -> dict[str, SourceFile]:
     query = sa.select(documents).where(documents.c.source == source, documents.c.state != "deleted")
     with transactions.reading(index.engine) as connection:
         return {
-            row.path: SourceFile(row.path, "", row.size_bytes, row.mtime_ns, row.ctime_ns, row.sha256)
+            row.path: SourceFile(
+                row.path, "", row.size_bytes, row.mtime_ns, row.ctime_ns, row.sha256, etag=row.etag
+            )
             for row in connection.execute(query)
         }
 
@@ -57,6 +61,29 @@ def register(run: Run, files: Sequence[SourceFile], policy: Policy) -> Registere
         return changes.write()
 
 
+def drop_collection(index: Index, collection: Collection, confirmed: int | None) -> int:
+    """Takes a collection and all its documents out of the index, and returns how many there were.
+
+    Raises `UsageError`, which names their number, unless that is `confirmed` or nothing would be lost.
+    """
+    with begin_run(index, "drop", collection.source) as run:
+        documents = len(known_files(index, collection.source))
+        if documents and documents != confirmed:
+            raise UnconfirmedLoss(
+                f"{documents} documents of {collection.source} would be deleted. If that is right, run again with "
+                f"--confirm-deletions {documents}",
+                documents,
+            )
+        collections = ledger.collections
+        with transactions.writing(index.engine) as connection:
+            changes = _Changes(run, Policy("", "", 1), connection)
+            for row in _rows(connection, run.source).values():
+                changes.delete(row)
+            connection.execute(collections.delete().where(collections.c.source == run.source))
+            changes.write()
+        return finish_run(run).deleted
+
+
 def _rows(connection: sa.Connection, source: str) -> dict[str, Row]:
     """The documents of a source with the recipe and title of their live revision, by path."""
     documents, revisions = ledger.documents, ledger.revisions
@@ -83,6 +110,7 @@ class _Changes:
     connection: sa.Connection
     counts: Counter[str] = field(default_factory=Counter)
     pending: list[tuple[str, str]] = field(default_factory=list)  # path and document id
+    alone: list[tuple[str, str]] = field(default_factory=list)  # those that may have ended a run
     updates: list[dict[str, object]] = field(default_factory=list)
     moves: list[dict[str, object]] = field(default_factory=list)
     inserts: list[dict[str, object]] = field(default_factory=list)
@@ -97,8 +125,11 @@ class _Changes:
             moved_on = file.sha256 != row["sha256"]
             values |= _file_values(file) | {"source_version": row["source_version"] + moved_on}
         if standing.due:
-            values |= {"state": "pending", "attempts": 0 if standing.anew else row["attempts"]}
-            self.pending.append((file.path, row["document_id"]))
+            values |= {"state": "pending"} | (CLEARED | {"attempts": 0} if standing.anew else {})
+            suspect = row["kind"] == LOST and not standing.anew
+            (self.alone if suspect else self.pending).append((file.path, row["document_id"]))
+        elif standing.word == "failed" and row["state"] == "pending":
+            values |= _set_aside(row)
         elif standing.word == "unchanged" and row["state"] != "indexed":
             values |= {"state": "indexed", "attempts": 0} | CLEARED
         self._update(row, values)
@@ -145,7 +176,9 @@ class _Changes:
                 self.connection.execute(by_key, group)
         for group in _by_columns(self.inserts):
             self.connection.execute(documents.insert(), group)
-        return Registered(pending=tuple(key for _, key in sorted(self.pending)), **self.counts)
+        alone = tuple(key for _, key in sorted(self.alone))
+        rest = tuple(key for _, key in sorted(self.pending))
+        return Registered(pending=alone + rest, alone=len(alone), **self.counts)
 
     def _update(self, row: Row, values: dict[str, object]) -> None:
         self.updates.append(
@@ -197,6 +230,16 @@ def _file_values(file: SourceFile) -> dict[str, object]:
         "mtime_ns": file.mtime_ns,
         "ctime_ns": file.ctime_ns,
         "sha256": file.sha256,
+        "etag": file.etag,
+    }
+
+
+def _set_aside(row: Row) -> dict[str, object]:
+    """A document whose runs ended while it was worked on, as often as may be tried."""
+    return {
+        "state": "failed",
+        "transient": False,
+        "reason": f"{row['reason']}, {row['attempts']} times in a row",
     }
 
 
@@ -204,7 +247,7 @@ def _unreadable_values(file: SourceFile) -> dict[str, object]:
     return {
         "state": "failed",
         "stage": "discover",
-        "kind": "unreadable",
+        "kind": "unavailable",
         "reason": file.unreadable,
         "page": None,
         "transient": True,

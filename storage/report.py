@@ -8,10 +8,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from schemas.errors import UsageError
-from schemas.records import Space
+from schemas.records import Collection, Space
 from storage import ledger, transactions
+from storage.collections import collection_names, read_within
 from storage.index import Index
-from storage.runs import DIED, has_died
+from storage.runs import DIED, Run, has_died
 from storage.snapshot import LiveDocument, Snapshot
 
 STATES = ("indexed", "failed", "stale", "pending", "running")
@@ -24,12 +25,15 @@ class DocumentReport:
     document_id: str
     path: str
     source: str
+    collection: str
     state: str
     stage: str | None
     kind: str | None
     reason: str | None
     page: int | None
     attempts: int
+    transient: bool
+    not_before: float | None  # of the next attempt by a scheduled run, seconds since the epoch
     stale_reason: str
     live: LiveDocument | None
 
@@ -43,6 +47,7 @@ class IndexReport:
     chunks: int
     over_window: int
     sources: tuple[str, ...]
+    collections: tuple[Collection, ...]
     last_run: Mapping[str, object] | None
 
 
@@ -59,30 +64,90 @@ def document_reports(
     return tuple(report for report in reports if state in (None, report.state))
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt on a document, as it ended."""
+
+    attempt: int  # since the file or the settings changed
+    run_id: str
+    ended_at: float  # seconds since the epoch
+    outcome: str  # indexed, failed, lost
+    stage: str | None
+    kind: str | None
+    reason: str | None
+    page: int | None
+
+
+def attempt_history(index: Index) -> Mapping[str, tuple[Attempt, ...]]:
+    """Every attempt that was made, oldest first, by document id."""
+    attempts = ledger.attempts
+    columns = [attempts.c[name] for name in Attempt.__slots__]
+    query = sa.select(attempts.c.document_id, *columns).order_by(attempts.c.attempt_id)
+    history: dict[str, list[Attempt]] = {}
+    with transactions.reading(index.engine) as connection:
+        for document_id, *values in connection.execute(query):
+            history.setdefault(document_id, []).append(Attempt(*values))
+    return {document_id: tuple(made) for document_id, made in history.items()}
+
+
+def failures_since(index: Index, when: float) -> list[Mapping[str, object]]:
+    """Documents of which an attempt failed since then (seconds since the epoch), sorted by path."""
+    documents, attempts = ledger.documents, ledger.attempts
+    tried = sa.select(attempts.c.document_id).where(attempts.c.ended_at >= when)
+    failed = sa.and_(documents.c.state == "failed", documents.c.document_id.in_(tried))
+    return _document_rows(index, failed, None)
+
+
+def documents_of_run(run: Run, limit: int) -> list[Mapping[str, object]]:
+    """The documents that a run indexed or that are failed at its end, failed ones first, then by path."""
+    documents = ledger.documents
+    touched = sa.and_(documents.c.last_run == run.run_id, documents.c.last_outcome.in_(("indexed", "failed")))
+    return _document_rows(run.index, touched, limit)
+
+
+def _document_rows(
+    index: Index, which: sa.ColumnElement[bool], limit: int | None
+) -> list[Mapping[str, object]]:
+    documents = ledger.documents
+    columns = ("source", "state", "stage", "kind", "reason", "page", "attempts")
+    query = (
+        sa.select(documents.c.path.label("document"), *(documents.c[name] for name in columns))
+        .where(which)
+        .order_by(documents.c.state, documents.c.path, documents.c.source)
+        .limit(limit)
+    )
+    with transactions.reading(index.engine) as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]
+
+
 def _reports(
     connection: sa.Connection, snapshot: Snapshot, current_recipe: str | None
 ) -> tuple[DocumentReport, ...]:
     live = {document.document_id: document for document in snapshot.documents()}
     documents = ledger.documents
     query = sa.select(documents).where(documents.c.state != "deleted")
-    return tuple(
-        report_of(row, live.get(row.document_id), current_recipe)
-        for row in connection.execute(query.order_by(documents.c.path, documents.c.source))
-    )
+    rows = connection.execute(query.order_by(documents.c.path, documents.c.source)).all()
+    names = collection_names(connection, {row.source for row in rows})
+    return tuple(report_of(row, live.get(row.document_id), current_recipe, names[row.source]) for row in rows)
 
 
-def report_of(row: sa.Row[Any], live: LiveDocument | None, current_recipe: str | None) -> DocumentReport:
+def report_of(
+    row: sa.Row[Any], live: LiveDocument | None, current_recipe: str | None, collection: str
+) -> DocumentReport:
     """The report of a row of `documents`, with what is live of it."""
     return DocumentReport(
         document_id=row.document_id,
         path=row.path,
         source=row.source,
+        collection=collection,
         state=row.state,
         stage=row.stage,
         kind=row.kind,
         reason=row.reason,
         page=row.page,
         attempts=row.attempts,
+        transient=row.transient,
+        not_before=row.not_before,
         stale_reason=_stale_reason(live, current_recipe),
         live=live,
     )
@@ -104,6 +169,7 @@ def index_report(index: Index, current_recipe: str | None) -> IndexReport:
         reports = _reports(connection, snapshot, current_recipe)
         newest = sa.select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(1)
         last = connection.execute(newest).mappings().first()
+        collections = read_within(connection)
     return IndexReport(
         version=snapshot.version,
         space=snapshot.space,
@@ -112,6 +178,7 @@ def index_report(index: Index, current_recipe: str | None) -> IndexReport:
         chunks=sum(document.chunks for document in snapshot.documents()),
         over_window=sum(document.over_window for document in snapshot.documents()),
         sources=tuple(sorted({report.source for report in reports})),
+        collections=collections,
         last_run=_as_it_is(dict(last)) if last else None,
     )
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from schemas.errors import IndexBroken, PinciteError
 from schemas.records import Counts
+from schemas.retrying import LOST, outlook_of
 from storage import ledger, transactions
 from storage.disk import writable
 from storage.index import Index
@@ -68,7 +69,7 @@ def _take_over(index: Index) -> None:
     """
     runs = ledger.runs
     with transactions.writing(index.engine) as connection:
-        _free(connection, sa.true())
+        _count_lost(connection)
         connection.execute(
             runs.update()
             .where(runs.c.state == "running")
@@ -82,13 +83,40 @@ def _take_over(index: Index) -> None:
             path.unlink()
 
 
-def _free(connection: sa.Connection, whose: sa.ColumnElement[bool]) -> None:
-    """Documents under a lease become pending again."""
+_FREE = {"state": "pending", "lease_owner": None, "lease_until": None}
+_LOST = {"stage": "run", "kind": LOST, "reason": "its run ended while it was worked on", "page": None}
+
+
+def _count_lost(connection: sa.Connection) -> None:
+    """Documents of a dead run become pending again, and this attempt counts: one of them may have been the cause."""
+    documents = ledger.documents
+    rows = connection.execute(sa.select(documents).where(documents.c.state == "running")).all()
+    if not rows:
+        return
+    connection.execute(
+        ledger.attempts.insert(),
+        [
+            {"document_id": row.document_id, "run_id": row.lease_owner, "attempt": row.attempts}
+            | {"ended_at": time.time(), "outcome": "lost"}
+            | _LOST
+            for row in rows
+        ],
+    )
+    transient = outlook_of(LOST).transient
+    connection.execute(
+        documents.update()
+        .where(documents.c.state == "running")
+        .values(**_FREE, **_LOST, transient=transient, not_before=None)
+    )
+
+
+def _free(connection: sa.Connection, run: Run) -> None:
+    """Documents that a run gives back become pending again, as if it had not begun with them."""
     documents = ledger.documents
     connection.execute(
         documents.update()
-        .where(documents.c.state == "running", whose)
-        .values(state="pending", lease_owner=None, lease_until=None)
+        .where(documents.c.state == "running", documents.c.lease_owner == run.run_id)
+        .values(**_FREE, attempts=documents.c.attempts - 1)
     )
 
 
@@ -126,7 +154,7 @@ def finish_run(run: Run) -> Counts:
 
 def _break_off(run: Run, error: BaseException) -> None:
     with transactions.writing(run.index.engine) as connection:
-        _free(connection, ledger.documents.c.lease_owner == run.run_id)
+        _free(connection, run)
         message = storable_text(f"{type(error).__name__}: {error}")
         _end(connection, run, "broken", message=message)
 

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from schemas.records import Policy, SourceFile
+from schemas.retrying import LOST
 
 Row = Mapping[str, Any]  # of `documents`, with live_sha256, live_recipe and title_from_name of what is live
 
@@ -34,17 +35,25 @@ def standing_of(row: Row, file: SourceFile, policy: Policy) -> Standing:
         return Standing("changed", anew=True)
     if row["state"] == "indexed":
         return Standing("stale", anew=True)
-    return _standing_of_failed(row, policy) if row["state"] == "failed" else Standing("retried")
+    if row["state"] == "failed" or row["kind"] == LOST:
+        return _standing_of_failed(row, policy)
+    return Standing("retried")
 
 
 def _standing_of_failed(row: Row, policy: Policy) -> Standing:
     if row["stage"] == "discover" or _asked(row, policy) or _other_settings(row, policy):
         return Standing("retried", anew=True)
-    return Standing("retried" if row["transient"] and row["attempts"] < policy.attempts else "failed")
+    may_pass = row["transient"] and row["attempts"] < policy.attempts
+    return Standing("retried" if may_pass and not _waits(row, policy) else "failed")
+
+
+def _waits(row: Row, policy: Policy) -> bool:
+    return policy.now is not None and (row["not_before"] or 0.0) > policy.now
 
 
 def _asked(row: Row, policy: Policy) -> bool:
-    return policy.retry is not None and (not policy.retry or row["path"] in policy.retry)
+    chosen = policy.retry
+    return chosen is not None and (not chosen or row["path"] in chosen or row["document_id"] in chosen)
 
 
 def _other_settings(row: Row, policy: Policy) -> bool:

@@ -16,6 +16,7 @@ from storage.commit import fail, lease
 from storage.rows import Finished
 from storage.runs import Run
 from tasks.embed import EmbedOrder
+from tasks.observe import Course, Observer
 from tasks.prepare import Order, document_title
 from tasks.publish import Publisher, check_invariants
 from tasks.supervise import Pool, PoolClosed, StageFailed
@@ -35,6 +36,7 @@ class Line:
     embedding: Pool
     publisher: Publisher
     errors: list[BaseException] = field(default_factory=list)  # what is no document's own fault
+    observer: Observer | None = None
 
 
 def index_document(line: Line, document_id: str) -> str:
@@ -45,22 +47,29 @@ def index_document(line: Line, document_id: str) -> str:
         job = lease(line.run, document_id, line.policy, 2 * deadline_s + LEASE_SLACK_S)
         if job is None:
             return "superseded"
+        course, failure = Course(), None
         try:
-            return "indexed" if line.publisher.publish(_finish(line, job)) else "superseded"
+            finished = _finish(line, job, course)
+            course.at("publish")
+            outcome = "indexed" if line.publisher.publish(finished) else "superseded"
         except StageFailed as error:
-            return "failed" if fail(line.run, job, error.failure) else "superseded"
+            failure = error.failure
+            outcome = "failed" if fail(line.run, job, failure) else "superseded"
+        if line.observer is not None:
+            line.observer.document(job, outcome, failure, course)
+        return outcome
     finally:
         line.publisher.expect(-1)
 
 
-def _finish(line: Line, job: Job) -> Finished:
+def _finish(line: Line, job: Job, course: Course) -> Finished:
     deadline = time.monotonic() + line.settings.limits.deadline_s
     prepared: Prepared = line.extraction.run(
-        "prepare", Order(job, line.settings, line.model), line.settings.limits.deadline_s
+        "prepare", Order(job, line.settings, line.model), line.settings.limits.deadline_s, course.at
     )
     texts = tuple(chunk.text for chunk in prepared.chunks)
     left_s = max(deadline - time.monotonic(), 1.0)
-    vectors = line.embedding.run("embed", EmbedOrder(line.model, texts), left_s)
+    vectors = line.embedding.run("embed", EmbedOrder(line.model, texts), left_s, course.at)
     try:
         check_invariants(prepared, vectors, line.model.dimension, line.settings.chunker == DEFAULT_CHUNKER)
     except DocumentError as error:

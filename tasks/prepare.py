@@ -13,6 +13,7 @@ from schemas.errors import SourceChanged, Unreadable
 from schemas.records import Chunk, DocumentWarning, Extraction, Job, Prepared
 from schemas.settings import Settings
 from storage.segments import sha256_of
+from tasks.bucket import at_hand, is_url
 from tasks.chunking.chunk import chunk
 from tasks.extraction.formats import extract
 from tasks.lexical import term_frequencies
@@ -31,9 +32,11 @@ class Order:
 def prepare(order: Order, at: At) -> Prepared:
     """All of the document but its vectors. Raises a `DocumentError` when nothing of it could be quoted."""
     job, settings = order.job, order.settings
-    at("extract", None)
-    extraction = extract(Path(job.absolute), settings, lambda page: at("extract", page))
-    _require_unchanged(job)
+    at("fetch" if is_url(job.source) else "extract", None)
+    with at_hand(job) as path:
+        at("extract", None)
+        extraction = extract(path, settings, lambda page: at("extract", page))
+        _require_unchanged(path, job.sha256)
     at("chunk", None)
     wordpieces = _wordpieces(order.model)
     title = document_title(extraction, job.path)
@@ -90,11 +93,11 @@ def _wordpieces(model: Model) -> WordPieces:
     return WordPieces(model)
 
 
-def _require_unchanged(job: Job) -> None:
+def _require_unchanged(path: Path, sha256: str) -> None:
     """The bytes that were read are those that discovery hashed, or the result would bear the wrong stamp."""
     try:
-        digest = sha256_of(Path(job.absolute))
+        digest = sha256_of(path)
     except OSError as error:
         raise SourceChanged(f"the file vanished while it was read: {error.strerror}. Run again") from error
-    if digest != job.sha256:
+    if digest != sha256:
         raise SourceChanged("the file changed while it was read. Run again when it is at rest")

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import IO, Any
 import psutil
 
 from schemas.errors import ChildFailed, Failure
+from schemas.retrying import outlook_of
 
 WORKER_VARIABLE = "PINCITE_WORKER"
 _SECRETS = {"PINCITE_ANSWER_KEY"}  # what parses hostile files has no use for it
@@ -35,6 +36,10 @@ _RUN_AGAIN = "Nothing that was stored is lost: mend that and run again"
 
 Job = tuple[str, object]
 """A stage, by its name in `tasks.worker.STAGES` or as module:function, and what to give it."""
+
+
+Told = Callable[[str, int | None], None]
+"""Hears of the stage and the 1-based page that a child begins with."""
 
 
 class StageFailed(Exception):
@@ -67,22 +72,24 @@ class Worker:
         self._said_before = 0  # bytes of output when the job began
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
-    def run(self, stage: str, payload: object, deadline_s: float) -> Any:
-        """The result of the stage. Raises `StageFailed` with the reason when there is none, `ChildFailed` when
-        no child can be started.
+    def run(self, stage: str, payload: object, deadline_s: float, told: Told | None = None) -> Any:
+        """The result of the stage; `told` hears of each stage and page that the child begins.
 
+        Raises `StageFailed` with the reason when there is no result, `ChildFailed` when no child can be started.
         Any end of the child, by its own hand, a signal, the deadline or the memory limit, is a failure of
         this stage alone; its process group and all that it started are gone when this returns.
         """
-        result = self._converse(self._start(), (stage, payload), deadline_s)
+        result = self._converse(self._start(), (stage, payload), deadline_s, told)
         if self._resident_bytes() > self._memory_bytes / 2:
             self.kill()  # what it kept must not be counted against the next document
         return result
 
-    def _converse(self, connection: Connection, job: Job, deadline_s: float) -> Any:
+    def _converse(self, connection: Connection, job: Job, deadline_s: float, told: Told | None = None) -> Any:
         watch = _Watch(job[0], time.monotonic() + deadline_s)
         assert self._output is not None
         self._said_before = os.fstat(self._output.fileno()).st_size
+        if told is not None:
+            told(job[0], None)
         try:
             connection.send((*job, deadline_s))
             while True:
@@ -90,6 +97,8 @@ class Worker:
                     match connection.recv():
                         case ("at", stage, page):
                             watch.stage, watch.page = stage, page
+                            if told is not None:
+                                told(stage, page)
                         case ("done", result):
                             return result
                         case ("failed", failure):
@@ -238,7 +247,7 @@ class _Watch:
         self.deadline = deadline
 
     def failure(self, kind: str, reason: str) -> Failure:
-        return Failure(self.stage, kind, reason, self.page, transient=True)
+        return Failure(self.stage, kind, reason, self.page, outlook_of(kind).transient)
 
 
 def _kill_group(pid: int) -> None:
@@ -282,7 +291,7 @@ class Pool:
             None  # what could not be started once is not tried for each document
         )
 
-    def run(self, stage: str, payload: object, deadline_s: float) -> Any:
+    def run(self, stage: str, payload: object, deadline_s: float, told: Told | None = None) -> Any:
         """As `Worker.run`; the deadline counts from when a worker took the job. Raises `PoolClosed` after `close`."""
         worker = self._free.get()
         try:
@@ -290,7 +299,7 @@ class Pool:
                 raise PoolClosed
             if self._broken:
                 raise self._broken
-            return worker.run(stage, payload, deadline_s)
+            return worker.run(stage, payload, deadline_s, told)
         except (StageFailed, ChildFailed) as error:
             if self._closed:
                 raise PoolClosed from None  # it was ended by us, not by its document

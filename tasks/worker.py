@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from schemas.errors import DocumentError, Failure
+from schemas.retrying import outlook_of
 
 STAGES = {
     "warm up": "tasks.prepare:warm_up",
@@ -68,9 +69,8 @@ def _run(
         os.write(2, b"MemoryError\n")
         os._exit(1)
     except (Exception, SystemExit) as error:  # noqa: BLE001  a parser may raise anything: it is the reason
-        return "failed", Failure(
-            where[0], type(error).__name__, f"{type(error).__name__}: {error}", where[1], True
-        )
+        kind = type(error).__name__
+        return "failed", Failure(where[0], kind, f"{kind}: {error}", where[1], outlook_of(kind).transient)
 
 
 def _die_with_parent(lifeline: int) -> None:

@@ -115,6 +115,7 @@ class DocumentBody(BaseModel):
 
     document: str
     document_id: str
+    collection: str
     source: str
     state: str
     stage: str | None
@@ -122,6 +123,8 @@ class DocumentBody(BaseModel):
     reason: str | None
     page: int | None
     attempts: int
+    transient: bool
+    not_before: float | None
     stale: str | None
     title: str | None
     chunks: int

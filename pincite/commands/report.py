@@ -1,5 +1,8 @@
 """`pincite status` and `pincite documents`."""
 
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -9,7 +12,7 @@ from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, one_line, pr
 from pincite.settings import load_settings
 from schemas.settings import recipe
 from storage.index import Index
-from storage.report import DocumentReport, document_reports, index_report
+from storage.report import Attempt, DocumentReport, attempt_history, document_reports, index_report
 
 
 def status(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:
@@ -22,26 +25,37 @@ def status(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None
     say(", ".join(f"{count} {state}" for state, count in state_counts(report).items()))
     say(f"{report.chunks} chunks ({report.over_window} over the window), version {report.version}")
     say(f"space   {report.space}")
-    for source in report.sources:
-        say(f"source  {one_line(source)}")
+    for one in report.collections:
+        patterns = [*one.include, *(f"!{pattern}" for pattern in one.exclude)]
+        chosen = f" ({', '.join(map(one_line, patterns))})" if patterns else ""
+        say(f"source  {one_line(one.name)}: {one_line(one.source)}{chosen}")
     for reason, count in sorted(report.stale.items()):
         say(f"stale   {count}: {one_line(reason)}")
     if report.last_run:
-        say(f"last run {report.last_run['run_id']}: {report.last_run['state']}")
+        message = report.last_run["message"]
+        why = f", {one_line(str(message))}" if message else ""
+        say(f"last run {report.last_run['run_id']}: {report.last_run['state']}{why}")
 
 
 def documents(
     index: IndexOption = DEFAULT_INDEX,
     state: Annotated[str | None, typer.Option(help="indexed, failed, stale, pending or running.")] = None,
+    collection: Annotated[str | None, typer.Option(help="Only documents of this collection.")] = None,
+    attempts: Annotated[bool, typer.Option("--attempts", help="Also every attempt that was made.")] = False,
     json: JsonOption = False,
 ) -> None:
     """A row per document: state, reason, attempts, pages, chunks, OCR confidence, warnings."""
     with Index.open(index) as opened:
+        history = attempt_history(opened) if attempts else {}
         reports = document_reports(opened, recipe(load_settings()), state)
         with opened.snapshot() as snapshot:
             space = snapshot.space
+    reports = tuple(report for report in reports if collection in (None, report.collection))
     if json:
-        print_json([document_row(report, space) for report in reports])
+        rows = [document_row(report, space) for report in reports]
+        if attempts:
+            rows = [row | {"history": _history(history, row["document_id"])} for row in rows]
+        print_json(rows)
         return
     columns = [
         "document",
@@ -56,6 +70,15 @@ def documents(
         "why",
     ]
     print_table(columns, [_as_row(report) for report in reports])
+    for report in reports:
+        for one in history.get(report.document_id, ()):
+            at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one.ended_at))
+            why = f", {one.kind}: {one_line(one.reason or '')}" if one.kind else ""
+            say(f"{one_line(report.path)}  attempt {one.attempt}, {at}: {one.outcome}{why}")
+
+
+def _history(history: Mapping[str, Sequence[Attempt]], document_id: object) -> list[dict[str, object]]:
+    return [asdict(one) for one in history.get(str(document_id), ())]
 
 
 def _as_row(report: DocumentReport) -> list[object]:

@@ -1,6 +1,7 @@
 """Whatever happens to the names and texts of a folder, the index has what the folder has."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -25,8 +26,11 @@ def test_after_any_history_the_index_has_what_the_folder_has(history: list[dict[
     with tempfile.TemporaryDirectory() as folder:
         index, source = Path(folder) / "index", Path(folder) / "source"
         known: set[str] = set()
+        before: dict[str, str] = {}
         for files in history:
-            counts = reindex(index, fill(source, files))
+            emptied = replace(POLICY, confirmed_deletions=None if files else len(before))
+            counts = reindex(index, fill(source, files), emptied)
+            before = files
             assert counts.discovered >= len(files)
             assert counts.indexed + counts.unchanged + counts.failed == len(files)
             assert counts.failed == sum(text == PERMANENT for text in files.values())

@@ -18,6 +18,8 @@ from storage.runs import begin_run, finish_run
 from storage.standing import Row, match
 from storage.verify import verify
 from tasks.discover import look
+from tasks.folder import Folder
+from tasks.patterns import Patterns
 from tests.storage.building import PERMANENT, POLICY, SPACE, TRANSIENT, fill, found, reindex, states
 
 DOCUMENTS = {
@@ -281,7 +283,7 @@ def test_permanent_failures_are_tried_again_only_for_a_reason(
     fill(source, {"a.txt": PERMANENT})
     reindex(index, source)
     with Index.open(index) as opened:
-        files = look(opened, source, known_files(opened, str(source)))
+        files = look(Folder(source, Patterns()), known_files(opened, str(source)))
         assert is_idle(opened, str(source), files, policy) == (attempts == 1)
     assert reindex(index, source, policy) == Counts(1, failed=1)
     with Index.open(index) as opened, transactions.reading(opened.engine) as connection:
@@ -329,7 +331,7 @@ def test_two_sources_share_an_index_and_know_nothing_of_each_other(index: Path, 
     assert reindex(index, other) == Counts(1, indexed=1)
     assert reindex(index, one) == Counts(1, unchanged=1)
     (other / "a.txt").unlink()
-    assert reindex(index, other) == Counts(1, deleted=1)
+    assert reindex(index, other, replace(POLICY, confirmed_deletions=1)) == Counts(1, deleted=1)
     assert found(index) == {"a.txt": ["first"]}
     assert_sound(index)
 
@@ -339,7 +341,7 @@ def test_an_unreadable_file_fails_and_comes_back_without_being_read_again(index:
     reindex(index, source)
     for round_ in ("unreadable", "readable"):
         with Index.open(index) as opened, begin_run(opened, "reindex", str(source)) as run:
-            (file,) = look(opened, source, known_files(opened, str(source)))
+            (file,) = look(Folder(source, Patterns()), known_files(opened, str(source)))
             if round_ == "unreadable":
                 file = replace(file, sha256="", unreadable="can't be read: Permission denied")
             assert is_idle(opened, str(source), [file], POLICY)
@@ -361,7 +363,7 @@ def test_a_failed_document_that_was_out_of_reach_meanwhile_is_tried_again(index:
     for _ in range(4):
         reindex(index, source)
     with Index.open(index) as opened, begin_run(opened, "reindex", str(source)) as run:
-        (file,) = look(opened, source, {})
+        (file,) = look(Folder(source, Patterns()), {})
         register(run, [replace(file, sha256="", unreadable="can't be read: Permission denied")], POLICY)
         finish_run(run)
     reindex(index, source)

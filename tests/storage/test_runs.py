@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from schemas.errors import IndexBroken, IndexBusy
-from schemas.records import Counts
+from schemas.records import Collection, Counts
 from storage import ledger, transactions
 from storage.commit import lease
 from storage.index import Index
@@ -72,7 +72,7 @@ def test_two_runs_at_once_end_the_second_and_name_the_first(index: Path, source:
                 with pytest.raises(IndexBusy, match=named):
                     reindex(index, source)
                 with pytest.raises(IndexBusy, match=named):
-                    settle_if_idle(opened, source, POLICY)
+                    settle_if_idle(opened, Collection("source", str(source)), POLICY)
                 assert states(index) == {"a.txt": ("running", None)}, "the first run keeps its lease"
                 assert all(check.ok for check in verify(opened))
                 last_run = index_report(opened, POLICY.recipe).last_run
@@ -94,7 +94,9 @@ def test_a_killed_run_is_taken_over_with_all_its_documents(index: Path, source: 
     with Index.open(index) as opened:
         broken = {check.name for check in verify(opened) if not check.ok}
         assert broken == {"no document is held by a run that ended"}
-        assert settle_if_idle(opened, source, POLICY) is None, "an interrupted index never looks healthy"
+        assert settle_if_idle(opened, Collection("source", str(source)), POLICY) is None, (
+            "an interrupted index never looks healthy"
+        )
         last_run = index_report(opened, POLICY.recipe).last_run
         assert last_run is not None
         assert (last_run["state"], last_run["message"]) == ("broken", "its process ended before the run did")
@@ -181,21 +183,23 @@ def test_the_lock_names_nobody_once_it_is_free(index: Path) -> None:
 def test_an_idle_source_is_settled_with_its_counts(index: Path, source: Path) -> None:
     fill(source, {"a.txt": "# A\n\nwords", "b.txt": "# B\n\nothers"})
     with Index.create(index, SPACE) as opened:
-        assert settle_if_idle(opened, source, POLICY) is None
+        assert settle_if_idle(opened, Collection("source", str(source)), POLICY) is None
         reindex(index, source)
-        assert settle_if_idle(opened, source, POLICY) == Counts(2, unchanged=2), (
+        assert settle_if_idle(opened, Collection("source", str(source)), POLICY) == Counts(2, unchanged=2), (
             "also while change times are fresh"
         )
         (source / "a.txt").rename(source / "c.txt")
         (source / "b.txt").unlink()
-        assert settle_if_idle(opened, source, POLICY) == Counts(2, unchanged=1, deleted=1)
+        assert settle_if_idle(opened, Collection("source", str(source)), POLICY) == Counts(
+            2, unchanged=1, deleted=1
+        )
         assert found(index) == {"c.txt": ["words"]}
         (source / "c.txt").write_text("# A\n\nworse")
-        assert settle_if_idle(opened, source, POLICY) is None
+        assert settle_if_idle(opened, Collection("source", str(source)), POLICY) is None
         with begin_run(opened, "reindex", str(source)) as run:
             assert len(discover(run, POLICY).pending) == 1
             with pytest.raises(IndexBusy):
-                settle_if_idle(opened, source, POLICY)
+                settle_if_idle(opened, Collection("source", str(source)), POLICY)
         with begin_run(opened, "reindex", str(source)) as run:
             assert lease(run, discover(run, POLICY).pending[0], POLICY, LEASE_S) is not None
             with pytest.raises(Exception, match="no outcome"):

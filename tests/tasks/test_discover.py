@@ -15,7 +15,9 @@ from schemas.records import Counts, SourceFile
 from storage.index import Index
 from storage.runs import begin_run, finish_run
 from storage.verify import verify
-from tasks.discover import discover, list_files, look, read_hashes, source_root
+from tasks.discover import discover, look, read_hashes
+from tasks.folder import Folder, list_files, source_root
+from tasks.patterns import Patterns
 from tests.storage.building import (
     AS_NOBODY,
     POLICY,
@@ -62,11 +64,15 @@ def index(tmp_path: Path) -> Path:
     return tmp_path / "index"
 
 
+def whole(folder: Path) -> Folder:
+    return Folder(folder, Patterns())
+
+
 def paths(folder: Path, excluded: Path | None = None) -> dict[str, str]:
     """Path and, where it is no readable file, the reason."""
     files = list_files(folder, excluded)
     assert [file.path for file in files] == sorted({file.path for file in files}), "each once, in order"
-    return {file.path: file.unreadable for file in read_hashes(files, {})}
+    return {file.path: file.unreadable for file in read_hashes(whole(folder), files, {})}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -202,8 +208,10 @@ def open_to_all(tmp_path: Path) -> Iterator[None]:
 LIST_AS_NOBODY = """
 import sys
 from pathlib import Path
-from tasks.discover import list_files, read_hashes
-for file in read_hashes(list_files(Path(sys.argv[1])), {}):
+from tasks.discover import look
+from tasks.folder import Folder
+from tasks.patterns import Patterns
+for file in look(Folder(Path(sys.argv[1]), Patterns()), {}):
     print(file.path, "|", file.unreadable)
 """
 
@@ -251,7 +259,7 @@ def test_a_file_that_vanishes_before_it_is_hashed_is_listed_and_gone_next_time(
     fill(source, {"a.txt": "words", "b.txt": "others"})
     listed = list_files(source)
     (source / "a.txt").unlink()
-    gone, there = read_hashes(listed, {})
+    gone, there = read_hashes(whole(source), listed, {})
     assert (gone.unreadable, gone.sha256) == ("can't be read: No such file or directory", "")
     assert there.unreadable == ""
     assert reindex(index, source) == Counts(1, indexed=1)
@@ -261,22 +269,22 @@ def test_a_file_with_known_size_and_times_is_not_read_again(source: Path) -> Non
     fill(source, {"a.txt": "words"})
     (file,) = list_files(source)
     known = replace(file, sha256="as it was")
-    assert read_hashes((file,), {"a.txt": known})[0].sha256 == "as it was"
+    assert read_hashes(whole(source), (file,), {"a.txt": known})[0].sha256 == "as it was"
     for other in (
         replace(known, size_bytes=file.size_bytes + 1),
         replace(known, mtime_ns=file.mtime_ns - 1),
         replace(known, ctime_ns=file.ctime_ns - 1),
         replace(known, sha256=""),
     ):
-        assert read_hashes((file,), {"a.txt": other})[0].sha256 != "as it was"
+        assert read_hashes(whole(source), (file,), {"a.txt": other})[0].sha256 != "as it was"
 
 
 def test_the_change_time_of_a_file_at_rest_is_kept(source: Path) -> None:
     fill(source, {"a.txt": "words"})
     (file,) = list_files(source)
-    assert read_hashes((file,), {})[0].ctime_ns == 0
+    assert read_hashes(whole(source), (file,), {})[0].ctime_ns == 0
     time.sleep(1.1)
-    assert read_hashes((file,), {})[0].ctime_ns == file.ctime_ns
+    assert read_hashes(whole(source), (file,), {})[0].ctime_ns == file.ctime_ns
 
 
 @pytest.mark.parametrize("year", ["1901-12-14", "2300-01-01", "2400-06-01"])
@@ -297,7 +305,7 @@ def test_files_that_change_while_documents_are_handed_out_are_seen_next_time(
         (source / "b.txt").write_text("newest")
         work(run, pending)
         finish_run(run)
-        assert look(opened, source, {})[1].sha256 != ""
+        assert look(whole(source), {})[1].sha256 != ""
     assert reindex(index, source) == Counts(2, indexed=1, unchanged=1)
 
 
@@ -311,4 +319,4 @@ def test_no_file_is_open_or_read_that_is_not_regular(source: Path) -> None:
     pipe = source / "pipe"
     os.mkfifo(pipe)
     listed = (SourceFile("pipe", str(pipe), 0, 0, 0, "", "is no regular file"),)
-    assert read_hashes(listed, {}) == listed  # opening it would wait for a writer without end
+    assert read_hashes(whole(source), listed, {}) == listed  # opening it would wait for a writer without end

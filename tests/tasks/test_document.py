@@ -32,7 +32,8 @@ class Here:
     def __init__(self, *failures: Failure) -> None:
         self._failures = list(failures)
 
-    def run(self, stage: str, payload: Any, deadline_s: float) -> Any:
+    def run(self, stage: str, payload: Any, deadline_s: float, told: Any) -> Any:
+        told(stage, None)
         if self._failures:
             raise StageFailed(self._failures.pop(0))
         if stage == "prepare":

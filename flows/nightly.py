@@ -1,0 +1,100 @@
+"""Nightly: all collections of an index brought up to date, one after the other, as a Prefect deployment runs it.
+
+prefect deploy --all              (prefect.yaml), or `pincite serve`
+
+settings → collections → reindex × n → what came of it
+"""
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from prefect import flow, get_run_logger
+from prefect.client.schemas.objects import State
+from prefect.states import Cancelled, Completed, Failed
+
+from encoders.models import resolve_model
+from flows.notify import failure_report, tell
+from flows.reindex import reindex
+from flows.settings import load_settings
+from schemas.errors import IndexBusy, PinciteError, SourceError
+from schemas.records import Collection, Counts, Outcome
+from schemas.settings import Settings
+from storage.collections import read_collections
+from storage.index import Index
+from tasks.discover import settle_if_idle
+from tasks.plan import Choice, chosen_collections, policy_of, space_of
+
+
+@flow(name="nightly", persist_result=False)
+def nightly(
+    index: str = "pincite-index",
+    collection: str | None = None,
+    retry: list[str] | None = None,
+    confirm_deletions: int | None = None,
+    patient: bool = True,
+) -> State:
+    """Completed with the counts, Failed when a source could not be listed, Cancelled when another run has the index.
+
+    Settings are read when it runs, from `pincite.toml` in the working directory and from the environment.
+    `collection` restricts it to one; `retry` are ids of failed documents to try again, or none for all;
+    `patient` leaves failures that may pass alone until their time has come.
+    """
+    settings = load_settings()
+    wanted = None if retry is None else tuple(retry)
+    now = time.time() if patient and wanted is None else None
+    folder, began = Path(index), time.time()
+    outcomes: list[Outcome] = []
+    with Index.create(folder, space_of(resolve_model(settings.model), settings)) as opened:
+        chosen = chosen_collections(read_collections(opened), settings, Choice(collection=collection))
+        try:
+            for one in chosen:
+                outcomes.append(_update(opened, one, settings, wanted, confirm_deletions, now))
+        except IndexBusy as error:
+            return Cancelled(message=str(error))
+        except PinciteError as error:
+            _tell(opened, settings, outcomes, began, str(error))
+            raise
+        _tell(opened, settings, outcomes, began)
+    return _state_of(outcomes)
+
+
+def _tell(index: Index, settings: Settings, outcomes: list[Outcome], since: float, error: str = "") -> None:
+    report = failure_report(index, outcomes, since, error)
+    if report and (warning := tell(settings.notify, report)):
+        get_run_logger().warning(warning)
+
+
+def _update(
+    index: Index,
+    collection: Collection,
+    settings: Settings,
+    retry: tuple[str, ...] | None,
+    confirmed_deletions: int | None,
+    now: float | None,
+) -> Outcome:
+    policy = policy_of(settings, retry, confirmed_deletions, now)
+    began = time.monotonic()
+    try:
+        counts = settle_if_idle(index, collection, policy, settings.limits)
+        idle = counts is not None
+        if counts is None:
+            counts = reindex(  # type: ignore[assignment]  # the data of its state
+                collection.source,
+                str(index.path),
+                settings,
+                retry,
+                collection=collection,
+                confirmed_deletions=confirmed_deletions,
+                now=now,
+            )
+        return Outcome(collection, counts or Counts(), time.monotonic() - began, idle)
+    except SourceError as error:
+        return Outcome(collection, Counts(), time.monotonic() - began, idle=True, error=str(error))
+
+
+def _state_of(outcomes: list[Outcome]) -> State:
+    if errors := [one.error for one in outcomes if one.error]:
+        return Failed(message="; ".join(errors))
+    totals = {name: sum(asdict(one.counts)[name] for one in outcomes) for name in Counts.__slots__}
+    return Completed(message=", ".join(f"{count} {name}" for name, count in totals.items()))

@@ -1,0 +1,68 @@
+"""Notify: failures of a run told to a webhook. What goes wrong with that is a warning and ends no run."""
+
+import json
+import socket
+import threading
+import urllib.request
+from collections.abc import Mapping, Sequence
+
+from schemas.records import Outcome
+from schemas.settings import Notify
+from storage.index import Index
+from storage.report import failures_since
+
+MOST_DOCUMENTS = 100
+
+
+def failure_report(
+    index: Index, outcomes: Sequence[Outcome], since: float, error: str = ""
+) -> Mapping[str, object] | None:
+    """What is told of runs that began at `since` (seconds since the epoch); None when nothing failed in them.
+
+    A document that failed in an earlier run and was not tried again is not told again. `error` is why a run broke.
+    """
+    failures = failures_since(index, since)
+    broken = [{"collection": one.collection.name, "error": one.error} for one in outcomes if one.error]
+    if error:
+        broken.append({"collection": "", "error": error})
+    if not failures and not broken:
+        return None
+    lines = [str(one["error"]) for one in broken]
+    if failures:
+        lines.append(f"{len(failures)} documents failed: {failures[0]['document']}: {failures[0]['reason']}")
+    return {
+        "text": f"Pincite, {index.path} on {socket.gethostname()}: " + "; ".join(lines),  # what Slack shows
+        "index": str(index.path),
+        "broken": broken,
+        "failed": len(failures),
+        "documents": list(failures[:MOST_DOCUMENTS]),
+    }
+
+
+def tell(notify: Notify, report: Mapping[str, object]) -> str:
+    """Posts the report as JSON, and returns a warning when that failed, else "". Takes `timeout_s` at most."""
+    if not notify.url:
+        return ""
+    problems: list[str] = ["no answer in time"]
+    # A thread, since a server that sends a byte a minute would hold up a socket's own time limit for ever.
+    sender = threading.Thread(target=_post, args=(notify, report, problems), daemon=True)
+    sender.start()
+    sender.join(notify.timeout_s)
+    return f"failures could not be told to {_shown(notify.url)}: {problems[0]}" if problems else ""
+
+
+def _post(notify: Notify, report: Mapping[str, object], problems: list[str]) -> None:
+    body = json.dumps(report).encode()
+    try:
+        request = urllib.request.Request(
+            notify.url, body, {"Content-Type": "application/json", "User-Agent": "pincite"}, method="POST"
+        )
+        with urllib.request.urlopen(request, timeout=notify.timeout_s):
+            problems.clear()
+    except (OSError, ValueError) as error:  # URLError and HTTPError are OSErrors
+        problems[0] = str(error)
+
+
+def _shown(url: str) -> str:
+    """The URL without its path, which is the secret of most webhooks."""
+    return "/".join(url.split("/")[:3])

@@ -1,0 +1,166 @@
+"""The nightly flow: real schedules, real processes that hold the index, sources that are gone."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+import yaml
+
+from flows.server import prefect_api
+from schemas.errors import UsageError
+from schemas.settings import Schedule, Settings
+from storage.index import Index
+from storage.report import index_report
+from storage.runs import begin_run
+
+ROOT = Path(__file__).resolve().parents[2]
+KYIV = ZoneInfo("Europe/Kyiv")
+
+HOLDER = """
+import signal, sys
+from pathlib import Path
+from storage.lock import exclusive
+with exclusive(Path(sys.argv[1])):
+    print("held", flush=True)
+    signal.pause()
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with an empty collection in its settings: nothing there needs a model."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "pincite.toml").write_text('[collections.docs]\nsource = "docs"\n')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def state_of_a_night() -> tuple[str, str]:
+    from flows.nightly import nightly
+
+    state = nightly(return_state=True)
+    return state.name or "", state.message or ""
+
+
+def test_a_night_brings_every_collection_up_to_date(api: str, here: Path) -> None:
+    assert state_of_a_night() == (
+        "Completed",
+        "0 discovered, 0 indexed, 0 failed, 0 unchanged, 0 deleted",
+    )
+    with Index.open(here / "pincite-index") as opened:
+        report = index_report(opened, None)
+    assert [(one.name, one.source) for one in report.collections] == [("docs", str(here / "docs"))]
+    assert report.last_run is not None and report.last_run["state"] == "completed"
+
+
+def test_a_night_that_finds_the_index_held_is_cancelled_and_names_the_holder(api: str, here: Path) -> None:
+    state_of_a_night()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(here / "pincite-index")],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with holder:
+        try:
+            assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+            name, message = state_of_a_night()
+        finally:
+            holder.kill()
+    assert name == "Cancelled" and f"is in use by process {holder.pid}" in message
+    assert state_of_a_night()[0] == "Completed"
+
+
+def test_a_source_that_is_gone_fails_the_night_and_not_the_other_collections(api: str, here: Path) -> None:
+    (here / "other").mkdir()
+    with (here / "pincite.toml").open("a") as file:
+        file.write('[collections.another]\nsource = "other"\n')
+    state_of_a_night()
+    (here / "other").rename(here / "unmounted")
+    name, message = state_of_a_night()
+    assert name == "Failed" and f"no such folder: {here / 'other'}" in message
+    with Index.open(here / "pincite-index") as opened, begin_run(opened, "look", ""):
+        from sqlalchemy import select
+
+        from storage import ledger, transactions
+
+        with transactions.reading(opened.engine) as connection:
+            rows = connection.execute(select(ledger.runs.c.source).where(ledger.runs.c.state == "completed"))
+            assert sorted(Path(row.source).name for row in rows) == ["docs", "docs", "other"]
+
+
+def test_the_deployment_runs_at_its_times_in_a_process_of_its_own(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)  # that of other tests, which schedules nothing
+    from prefect.client.orchestration import get_client
+
+    from flows.schedule import serve_schedule
+
+    index = here / "pincite-index"
+    with prefect_api(here / "home", scheduling=True), serve_schedule(index, Settings(), every_s=3):
+        until = time.monotonic() + 120
+        done: list[str] = []
+        while not done:
+            assert time.monotonic() < until, "no run was scheduled"
+            time.sleep(1)
+            with get_client(sync_client=True) as client:
+                runs = client.read_flow_runs()
+            done = [run.state.message or "" for run in runs if run.state and run.state.is_final()]
+    assert done[0] == "0 discovered, 0 indexed, 0 failed, 0 unchanged, 0 deleted"
+    with Index.open(index) as opened:
+        last = index_report(opened, None).last_run
+    assert last is not None and last["state"] == "completed"
+
+
+def next_runs(schedule: Schedule, start: str, count: int) -> list[str]:
+    """The next runs by the clock of Kyiv, as Prefect's server computes them."""
+    from prefect.server.schemas.schedules import CronSchedule
+
+    from flows.schedule import schedule_of
+
+    made = schedule_of(schedule)
+    assert made is not None and made.cron is not None
+    cron = CronSchedule(cron=made.cron, timezone=made.timezone)
+    dates = asyncio.run(cron.get_dates(count, start=datetime.fromisoformat(start)))
+    return [date.astimezone(KYIV).strftime("%m-%d %H:%M %z") for date in dates]
+
+
+def test_the_night_keeps_its_hour_over_a_change_of_the_clocks() -> None:
+    at_two = Schedule("0 2 * * *", "Europe/Kyiv")
+    assert next_runs(at_two, "2026-10-23T12:00:00+00:00", 4) == [
+        *("10-24 02:00 +0300", "10-25 02:00 +0300", "10-26 02:00 +0200", "10-27 02:00 +0200")
+    ]
+    # 03:30 comes twice on 25 October and runs once.
+    twice = next_runs(Schedule("30 3 * * *", "Europe/Kyiv"), "2026-10-24T12:00:00+00:00", 2)
+    assert [date[:11] for date in twice] == ["10-25 03:30", "10-26 03:30"]
+    # 03:30 does not exist on 28 March: no day is left out.
+    skipped = next_runs(Schedule("30 3 * * *", "Europe/Kyiv"), "2027-03-27T12:00:00+00:00", 2)
+    assert [date[:5] for date in skipped] == ["03-28", "03-29"]
+    assert datetime(2027, 3, 28, 1, 30, tzinfo=UTC).astimezone(KYIV).strftime("%H:%M") == "04:30"
+
+
+def test_a_schedule_without_cron_has_no_times_and_a_wrong_one_is_named() -> None:
+    from flows.schedule import schedule_of
+
+    assert schedule_of(Schedule()) is None
+    with pytest.raises(UsageError, match=r"cron '61 2 \* \* \*'"):
+        schedule_of(Schedule("61 2 * * *"))
+
+
+def test_prefect_yaml_names_the_flow_and_a_schedule_that_prefect_takes() -> None:
+    from prefect.flows import load_flow_from_entrypoint
+
+    from flows.schedule import schedule_of
+
+    (deployment,) = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
+    flow = load_flow_from_entrypoint(deployment["entrypoint"])
+    assert flow.name == "nightly"
+    (schedule,) = deployment["schedules"]
+    assert schedule_of(Schedule(schedule["cron"], schedule["timezone"])) is not None
+    assert set(deployment["parameters"]) <= set(flow.parameters.properties)

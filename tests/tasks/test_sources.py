@@ -1,0 +1,330 @@
+"""Folders and buckets as sources, their patterns, and what stops a run before anything is deleted."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.errors import SourceChanged, SourceError, UnconfirmedLoss, UsageError
+from schemas.records import Collection, Counts, Policy
+from schemas.settings import Limits
+from storage.collections import read_collections
+from storage.commit import lease, publish
+from storage.index import Index
+from storage.register import drop_collection, known_files
+from storage.report import document_reports, index_report
+from storage.runs import begin_run, finish_run
+from storage.verify import verify
+from tasks.bucket import Bucket, at_hand, require_url
+from tasks.discover import discover, look, settle_if_idle
+from tasks.patterns import Patterns
+from tasks.sources import address_of, open_source
+from tests.doubles.s3_server import client, s3_server
+from tests.storage.building import LEASE_S, POLICY, SPACE, fill, finished, found
+
+LIMITS = Limits(source_bytes=1_000)
+TREE = {"a.pdf": "1", "b.txt": "2", "deep/c.pdf": "3", "deep/drafts/d.pdf": "4", "drafts/e.pdf": "5"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with s3_server() as url:
+        yield url
+
+
+@pytest.fixture
+def bucket(server: str) -> Iterator[Any]:
+    """The file system of an empty bucket "docs"."""
+    store = client()
+    store.mkdir("docs")
+    yield store
+    store.rm("docs", recursive=True)
+
+
+def reindex(index: Path, collection: Collection, policy: Policy = POLICY) -> Counts:
+    """One whole run over a collection, whose documents are read as a child process would read them."""
+    with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", collection.source) as run:
+        for document_id in discover(run, policy, collection, LIMITS).pending:
+            job = lease(run, document_id, policy, LEASE_S)
+            assert job is not None
+            with at_hand(job) as path:
+                publish(run, [finished(job, path.read_text(encoding="utf-8"))], policy)
+        return finish_run(run)
+
+
+def of(source: str | Path, **patterns: tuple[str, ...]) -> Collection:
+    return Collection("docs", address_of(str(source)), **patterns)
+
+
+def put(store: Any, files: Mapping[str, str]) -> None:
+    for path, text in files.items():
+        store.pipe_file(f"docs/{path}", text.encode())
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "admitted"),
+    [
+        ((), (), set(TREE)),
+        (("*.pdf",), (), {"a.pdf", "deep/c.pdf", "deep/drafts/d.pdf", "drafts/e.pdf"}),
+        (("/*.pdf",), (), {"a.pdf"}),
+        (("deep/",), (), {"deep/c.pdf", "deep/drafts/d.pdf"}),
+        (("*.pdf",), ("drafts/",), {"a.pdf", "deep/c.pdf"}),
+        (("*.pdf",), ("/drafts/",), {"a.pdf", "deep/c.pdf", "deep/drafts/d.pdf"}),
+        ((), ("deep/**/d.pdf", "*.txt"), {"a.pdf", "deep/c.pdf", "drafts/e.pdf"}),
+        ((), ("*.pdf", "!a.pdf"), {"a.pdf", "b.txt"}),
+    ],
+)
+def test_patterns_admit_what_gitignore_would_ignore(
+    tmp_path: Path, include: tuple[str, ...], exclude: tuple[str, ...], admitted: set[str]
+) -> None:
+    collection = of(fill(tmp_path / "source", TREE), include=include, exclude=exclude)
+    source = open_source(collection, tmp_path / "index", LIMITS)
+    assert {file.path for file in source.list_files()} == admitted
+
+
+def test_a_pattern_without_meaning_is_named() -> None:
+    with pytest.raises(UsageError, match=r"exclude: .*'!'.*\.gitignore"):
+        Patterns(exclude=("!",))
+
+
+def test_other_patterns_let_files_leave_and_enter_the_index(tmp_path: Path) -> None:
+    source, index = fill(tmp_path / "source", TREE), tmp_path / "index"
+    assert reindex(index, of(source, include=("*.pdf",))) == Counts(4, indexed=4)
+    assert reindex(index, of(source, exclude=("drafts/",))) == Counts(5, indexed=1, unchanged=2, deleted=2)
+    assert sorted(found(index)) == ["a.pdf", "b.txt", "deep/c.pdf"]
+    with Index.open(index) as opened:
+        assert read_collections(opened) == (of(source, exclude=("drafts/",)),)
+        assert all(check.ok for check in verify(opened))
+
+
+def test_an_excluded_folder_that_can_not_be_listed_is_no_trouble(tmp_path: Path) -> None:
+    source, index = fill(tmp_path / "source", TREE), tmp_path / "index"
+    (source / "lost+found").symlink_to("nowhere")
+    assert reindex(index, of(source, exclude=("lost+found",))) == Counts(5, indexed=5)
+    assert reindex(index, of(source, include=("*.pdf", "*.txt"))) == Counts(5, unchanged=5)
+
+
+def test_what_an_included_link_hides_stays_in_the_index(tmp_path: Path) -> None:
+    share = fill(tmp_path / "share", {"a.txt": "first"})
+    source, index = fill(tmp_path / "source", {"b.txt": "second"}), tmp_path / "index"
+    (source / "mount").symlink_to(share)
+    assert reindex(index, of(source, include=("*.txt",))) == Counts(2, indexed=2)
+    share.rename(tmp_path / "unmounted")
+    assert reindex(index, of(source, include=("*.txt",))) == Counts(2, unchanged=1, failed=1)
+    assert found(index) == {"b.txt": ["second"], "mount/a.txt": ["first"]}
+
+
+def test_an_emptied_source_stops_the_run_until_the_number_is_confirmed(tmp_path: Path) -> None:
+    source, index = fill(tmp_path / "source", {"a.txt": "first", "b.txt": "second"}), tmp_path / "index"
+    reindex(index, of(source))
+    fill(source, {})
+    with Index.open(index) as opened:
+        for confirmed in (None, 1, 3):
+            with pytest.raises(UnconfirmedLoss, match=r"2 of 2 .*--confirm-deletions 2") as raised:
+                settle_if_idle(opened, of(source), replace(POLICY, confirmed_deletions=confirmed))
+            assert raised.value.lost == 2
+        last = index_report(opened, None).last_run
+    assert last is not None and last["state"] == "broken" and "unmounted disk" in str(last["message"])
+    assert sorted(found(index)) == ["a.txt", "b.txt"]
+    assert reindex(index, of(source), replace(POLICY, confirmed_deletions=2)) == Counts(2, deleted=2)
+    assert found(index) == {}
+
+
+@pytest.mark.parametrize(("before", "left", "stops"), [(20, 9, True), (20, 10, False), (19, 1, False)])
+def test_a_source_that_lost_more_than_half_of_many_stops_the_run(
+    tmp_path: Path, before: int, left: int, stops: bool
+) -> None:
+    files = {f"{n:02}.txt": f"number {n}" for n in range(before)}
+    source, index = fill(tmp_path / "source", files), tmp_path / "index"
+    reindex(index, of(source))
+    fill(source, dict(list(files.items())[:left]))
+    if stops:
+        with pytest.raises(UnconfirmedLoss, match=f"{before - left} of {before} documents"):
+            reindex(index, of(source))
+        assert len(found(index)) == before
+    else:
+        assert reindex(index, of(source)) == Counts(before, unchanged=left, deleted=before - left)
+
+
+def test_files_that_moved_are_not_lost(tmp_path: Path) -> None:
+    files = {f"{n:02}.txt": f"number {n}" for n in range(24)}
+    source, index = fill(tmp_path / "source", files), tmp_path / "index"
+    reindex(index, of(source))
+    fill(source, {f"new/{path}": text for path, text in files.items()})
+    assert reindex(index, of(source)) == Counts(48, indexed=24, deleted=24)  # titles made from names
+
+
+def test_a_folder_that_is_gone_stops_the_run_and_is_recorded(tmp_path: Path) -> None:
+    source, index = fill(tmp_path / "source", {"a.txt": "first"}), tmp_path / "index"
+    reindex(index, of(source))
+    collection = of(source)
+    source.rename(tmp_path / "elsewhere")
+    with Index.open(index) as opened:
+        with pytest.raises(SourceError, match="no such folder"):
+            settle_if_idle(opened, collection, POLICY)
+        last = index_report(opened, None).last_run
+    assert last is not None and last["state"] == "broken"
+    assert found(index) == {"a.txt": ["first"]}
+
+
+def test_a_collection_is_dropped_by_the_number_of_its_documents(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    one = replace(of(fill(tmp_path / "one", {"a.txt": "first", "b.txt": "second"})), name="one")
+    other = replace(of(fill(tmp_path / "other", {"a.txt": "third"})), name="other")
+    reindex(index, one)
+    reindex(index, other)
+    with Index.open(index) as opened:
+        with pytest.raises(UnconfirmedLoss, match="--confirm-deletions 2"):
+            drop_collection(opened, one, None)
+        assert drop_collection(opened, one, 2) == 2
+        assert read_collections(opened) == (other,)
+        assert all(check.ok for check in verify(opened))
+    assert found(index) == {"a.txt": ["third"]}
+
+
+def test_documents_bear_the_name_of_their_collection(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    for name in ("north", "south"):
+        reindex(index, replace(of(fill(tmp_path / name / "docs", {"a.txt": name})), name=name))
+    with Index.open(index) as opened:
+        assert {(one.collection, one.path) for one in document_reports(opened, None)} == {
+            ("north", "a.txt"),
+            ("south", "a.txt"),
+        }
+        with pytest.raises(UsageError, match=r"the collection north is .*north/docs, not .*other"):
+            reindex(index, replace(of(fill(tmp_path / "other", {"a.txt": "x"})), name="north"))
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("https://example.org/docs", "a web server can't list"),
+        ("s3://key:secret@bucket/docs", "credentials do not belong"),
+        ("s3://", "names no place"),
+        ("zip://a::s3://bucket/b.zip", "names no place"),
+    ],
+)
+def test_a_url_that_is_no_source_is_refused(url: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why) as raised:
+        require_url(url)
+    assert "secret" not in str(raised.value)
+
+
+def test_addresses_are_absolute_and_file_urls_are_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert address_of("a b") == address_of((tmp_path / "a b").as_uri()) == str(tmp_path / "a b")
+    assert address_of("s3://bucket/prefix/") == "s3://bucket/prefix"
+
+
+def test_a_store_whose_library_is_missing_is_named_with_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"gs://bucket can't be reached: .*gcsfs"):
+        Bucket("gs://bucket", Patterns(), 1).list_files()
+
+
+def test_a_bucket_is_indexed_followed_and_emptied(bucket: Any, tmp_path: Path) -> None:
+    index, collection = tmp_path / "index", of("s3://docs/manuals", exclude=("drafts/",))
+    put(
+        bucket,
+        {"manuals/a.txt": "# A\n\nfirst", "manuals/deep/b c?#1.txt": "second", "manuals/drafts/d.txt": "x"},
+    )
+    put(bucket, {"manuals/.hidden": "x", "manuals/folder/": "", "manuals-2/e.txt": "of another prefix"})
+    assert reindex(index, collection) == Counts(2, indexed=2)
+    assert found(index) == {"a.txt": ["first"], "deep/b c?#1.txt": ["second"]}
+    with Index.open(index) as opened:
+        assert settle_if_idle(opened, collection, POLICY, LIMITS) == Counts(2, unchanged=2)
+    put(bucket, {"manuals/deep/b c?#1.txt": "newer"})
+    bucket.mv("docs/manuals/a.txt", "docs/manuals/z.txt")
+    assert reindex(index, collection) == Counts(2, indexed=1, unchanged=1)
+    assert found(index) == {"z.txt": ["first"], "deep/b c?#1.txt": ["newer"]}
+    bucket.rm("docs/manuals", recursive=True)
+    with pytest.raises(UnconfirmedLoss, match="2 of 2 documents"):
+        reindex(index, collection)
+    assert reindex(index, collection, replace(POLICY, confirmed_deletions=2)) == Counts(2, deleted=2)
+
+
+def test_an_object_of_the_known_etag_is_not_read_and_one_of_equal_bytes_is_unchanged(
+    bucket: Any, tmp_path: Path
+) -> None:
+    put(bucket, {"a.txt": "first", "b.txt": "second"})
+    index, collection = tmp_path / "index", of("s3://docs")
+    reindex(index, collection)
+    source = open_source(collection, index, LIMITS)
+    with Index.open(index) as opened:
+        known = known_files(opened, collection.source)
+    assert all(len(file.etag) == 32 for file in known.values())
+    forged = {path: replace(file, sha256="as it was") for path, file in known.items()}
+    assert {file.sha256 for file in look(source, forged)} == {"as it was"}
+    others = {path: replace(file, etag="another") for path, file in known.items()}
+    assert [file.sha256 for file in look(source, others)] == [known[p].sha256 for p in sorted(known)]
+
+
+def test_an_object_over_the_limit_is_failed_and_never_downloaded(bucket: Any, tmp_path: Path) -> None:
+    put(bucket, {"a.txt": "first", "big.txt": "x" * 1_001})
+    index, collection = tmp_path / "index", of("s3://docs")
+    assert reindex(index, collection) == Counts(2, indexed=1, failed=1)
+    with Index.open(index) as opened:
+        (report,) = document_reports(opened, None, "failed")
+    assert (report.path, report.stage) == ("big.txt", "discover")
+    assert "over limits.source_bytes" in (report.reason or "")
+
+
+def test_a_bucket_that_is_gone_or_out_of_reach_changes_nothing(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(bucket, {"a.txt": "first"})
+    index, collection = tmp_path / "index", of("s3://docs")
+    reindex(index, collection)
+    with pytest.raises(SourceError, match="can't list s3://nobody: FileNotFoundError: The specified bucket"):
+        Bucket("s3://nobody", Patterns(), 1).list_files()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    type(bucket).clear_instance_cache()
+    with Index.open(index) as opened, pytest.raises(SourceError, match="Nothing was changed in the index"):
+        settle_if_idle(opened, collection, POLICY, LIMITS)
+    assert found(index) == {"a.txt": ["first"]}
+    type(bucket).clear_instance_cache()
+
+
+def test_an_object_that_changes_or_vanishes_between_list_and_download_fails_for_a_while(
+    bucket: Any, tmp_path: Path
+) -> None:
+    put(bucket, {"a.txt": "first", "b.txt": "second"})
+    index, collection = tmp_path / "index", of("s3://docs")
+    with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", collection.source) as run:
+        jobs = [lease(run, one, POLICY, LEASE_S) for one in discover(run, POLICY, collection, LIMITS).pending]
+        put(bucket, {"a.txt": "first and more"})
+        bucket.rm("docs/b.txt")
+        for job, why in zip(jobs, ("changed after it was listed", "vanished"), strict=True):
+            assert job is not None
+            with pytest.raises(SourceChanged, match=why), at_hand(job):
+                raise AssertionError("it was downloaded")
+        with pytest.raises(Exception, match="no outcome"):
+            finish_run(run)
+
+
+def test_any_store_of_fsspec_is_a_source() -> None:
+    import fsspec
+
+    store = fsspec.filesystem("memory")
+    store.pipe_file("/docs/deep/a.txt", b"words")
+    source = Bucket("memory://docs", Patterns(), 100)
+    (file,) = look(source, {})
+    assert (file.path, file.size_bytes, file.unreadable) == ("deep/a.txt", 5, "")
+    assert file.ctime_ns == 0, "it is too fresh for its time to be trusted"
+    with pytest.raises(SourceError, match="can't list memory://none"):
+        Bucket("memory://none", Patterns(), 100).list_files()
+    store.rm("/docs", recursive=True)
+
+
+def test_a_download_leaves_no_file_behind(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    put(bucket, {"a.txt": "first"})
+    assert reindex(tmp_path / "index", of("s3://docs")) == Counts(1, indexed=1)
+    assert os.listdir(tmp_path / "scratch") == []

@@ -80,11 +80,12 @@ _KINDS: Mapping[type[errors.PinciteError], Kind] = {
 _REQUEST = Kind(422, "request", "The request is not as described", "Compare it with /openapi.json.")
 _HTTP_REMEDIES = {
     401: "Send the token of the server as `Authorization: Bearer …`.",
-    403: "Ask from a page of this server, or from no page.",
+    403: "Ask from a page of this server that was just loaded, or from no page, with the rights for it.",
     404: "The paths are described in /openapi.json.",
     405: "The methods of each path are described in /openapi.json.",
     408: "Send the request faster.",
     413: "Send a smaller request.",
+    429: "Wait as long as Retry-After says.",
     421: "Address the server by the name or number on which it serves.",
 }
 

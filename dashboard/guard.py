@@ -78,7 +78,8 @@ class Guard:
         if session is None and scope["method"] in SAFE and is_page(scope):
             cookie = self._sessions.begin("anonymous", time.time())
             session = self._sessions.read(cookie, time.time())
-        guarded = _with_headers(send, self._set_cookie(cookie) if cookie else "")
+        more = {"Cache-Control": "private, max-age=31536000"} if scope["path"].startswith(STATIC) else {}
+        guarded = _with_headers(send, more, self._set_cookie(cookie) if cookie else "")
         principal = self._principal(headers, session)
         refused = self._refused(scope, headers, principal)
         messages: deque[Message] = deque()
@@ -255,11 +256,11 @@ def _csrf_of(headers: Headers, messages: deque[Message]) -> str:
         return ""
 
 
-def _with_headers(send: Send, cookie: str) -> Send:
+def _with_headers(send: Send, more: dict[str, str], cookie: str) -> Send:
     async def guarded(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
+            for name, value in (HEADERS | more).items():
                 headers.setdefault(name, value)
             if cookie and "set-cookie" not in headers:
                 headers.append("Set-Cookie", cookie)

@@ -6,6 +6,9 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from dashboard.runs import Runs
+from dashboard.security import Principal
+from dashboard.sheets import Sheets
 from dashboard.work import Work
 from retrieval.endpoint import Endpoint
 from retrieval.search import Searcher, open_index
@@ -22,14 +25,20 @@ class Serving:
     settings: Settings
     endpoint: Endpoint | None
     work: Work
+    runs: Runs
+    sheets: Sheets
 
     @classmethod
     def open(cls, index: Path, settings: Settings, endpoint: Endpoint | None, work: Work) -> "Serving":
         """Raises `UsageError` when there is no index."""
         opened = Index.open(index)
-        return cls(opened, open_index(index, settings), settings, endpoint, work)
+        runs = Runs(index)
+        if settings.schedule.cron:
+            runs.start()
+        return cls(opened, open_index(index, settings), settings, endpoint, work, runs, Sheets())
 
     def close(self) -> None:
+        self.runs.close()
         self.work.close()
         self.searcher.close()
         self.index.close()
@@ -40,4 +49,10 @@ def _of_request(request: Request) -> Serving:
     return serving
 
 
+def _principal(request: Request) -> Principal:
+    principal: Principal = request.state.principal
+    return principal
+
+
 Served = Annotated[Serving, Depends(_of_request)]
+Asking = Annotated[Principal, Depends(_principal)]

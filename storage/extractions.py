@@ -14,10 +14,11 @@ def read_extractions(snapshot: Snapshot) -> Iterator[tuple[LiveDocument, Extract
         for batch in snapshot.rows(segment).to_batches(max_chunksize=1):
             for row in batch.to_pylist():
                 document = live[row["document_id"]]
-                yield document, _extraction(row)
+                yield document, extraction_of(row)
 
 
-def _extraction(row: Mapping[str, Any]) -> Extraction:
+def extraction_of(row: Mapping[str, Any]) -> Extraction:
+    """What a row of TEXTS says was extracted."""
     return Extraction(
         text=row["text"],
         title=row["title"],

@@ -38,7 +38,7 @@ def list_documents(
     documents = ledger.documents
     with transactions.reading(index.engine) as connection:
         version = ledger.current_version(connection)
-        query = _of_state(state, version, ledger.live_space(connection, version)[0], current_recipe)
+        query = of_state(state, version, ledger.live_space(connection, version)[0], current_recipe)
         total = connection.scalar(query.with_only_columns(sa.func.count()))
         if after:
             query = query.where(_behind(connection, after))
@@ -68,7 +68,7 @@ def document_of(index: Index, current_recipe: str | None, document_id: str) -> t
     return report_of(row, live[0] if live else None, current_recipe, name), snapshot.space
 
 
-def _of_state(
+def of_state(
     state: str | None, version: int, space_id: int, current_recipe: str | None
 ) -> sa.Select[tuple[object, ...]]:
     documents, revisions = ledger.documents, ledger.revisions

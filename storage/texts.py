@@ -37,7 +37,7 @@ def read_texts(
         snapshot = index.snapshot_within(connection, version, document_ids)
         live = {one.document_id: one for one in snapshot.documents()}
         sources = _sources(connection, list(live))
-        segments = _likely_first(connection, snapshot, live)
+        segments = likely_first(connection, snapshot, live, "texts")
     found: dict[str, StoredText] = {}
     for segment in segments:
         missing = sorted(live.keys() - found.keys())
@@ -65,10 +65,10 @@ def _sources(connection: sa.Connection, document_ids: Sequence[str]) -> dict[str
     return {document_id: source for document_id, source in connection.execute(query)}
 
 
-def _likely_first(
-    connection: sa.Connection, snapshot: Snapshot, live: Mapping[str, LiveDocument]
+def likely_first(
+    connection: sa.Connection, snapshot: Snapshot, live: Mapping[str, LiveDocument], kind: str
 ) -> list[Segment]:
-    """All segments of texts, those in front that began with one of the revisions.
+    """All segments of a kind, those in front that began with one of the revisions.
 
     A revision and its segments begin in one transaction, so that of thousands of files a few are read.
     """
@@ -81,6 +81,6 @@ def _likely_first(
         )
         for one in live.values()
     ]
-    query = sa.select(segments.c.file).where(segments.c.kind == "texts", segments.c.began_version.in_(began))
+    query = sa.select(segments.c.file).where(segments.c.kind == kind, segments.c.began_version.in_(began))
     likely = set(connection.scalars(query))
-    return sorted(snapshot.of_kind("texts"), key=lambda segment: segment.file not in likely)
+    return sorted(snapshot.of_kind(kind), key=lambda segment: segment.file not in likely)

@@ -209,7 +209,8 @@ class Guard:
     def _counted(self, headers: Headers, receive: Receive) -> Receive:
         """The body of a file, piece by piece, within its own limits."""
         most = self._limits.upload_bytes + (64 << 10)  # and the other fields of its form
-        too_large = HTTPException(413, f"the file is larger than {self._limits.upload_bytes:,} bytes")
+        close = {"Connection": "close"}  # what is left of the file is not read
+        too_large = HTTPException(413, f"the file is larger than {self._limits.upload_bytes:,} bytes", close)
         taken = 0
 
         async def counted() -> Message:
@@ -221,7 +222,8 @@ class Guard:
                 async with asyncio.timeout(self._limits.piece_s):
                     message = await receive()
             except TimeoutError as error:
-                raise HTTPException(408, f"no piece of the file for {self._limits.piece_s:g} s") from error
+                said = f"no piece of the file for {self._limits.piece_s:g} s"
+                raise HTTPException(408, said, close) from error
             taken += len(message.get("body", b""))
             if taken > most:
                 raise too_large

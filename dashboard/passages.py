@@ -43,8 +43,12 @@ class Passage:
         return list(dict.fromkeys([self.locator, char_fragment(self.start, self.end)]))
 
 
-def open_passage(index: Index, name: str, context: int) -> tuple[Passage, StoredText]:
+def open_passage(
+    index: Index, name: str, context: int, version: int | None = None
+) -> tuple[Passage, StoredText]:
     """The passage of a name as a search prints it, with up to `context` characters on each side.
+
+    From a version, the newest if none is named.
 
     Raises `UsageError` for a name of another form and what `open_stretch` raises.
     """
@@ -54,19 +58,19 @@ def open_passage(index: Index, name: str, context: int) -> tuple[Passage, Stored
             f"{one_line(name)!r} is no passage: expected DOCUMENT#char=from,to, as a search prints it"
         )
     document, start, end = parsed
-    with index.snapshot() as snapshot:
-        document_id = _document(snapshot, document).document_id
-    return open_stretch(index, document_id, start, end, context)
+    with index.snapshot(version) as snapshot:
+        document_id, version = _document(snapshot, document).document_id, snapshot.version
+    return open_stretch(index, document_id, start, end, context, version)
 
 
 def open_stretch(
-    index: Index, document_id: str, start: int, end: int, context: int
+    index: Index, document_id: str, start: int, end: int, context: int, version: int | None = None
 ) -> tuple[Passage, StoredText]:
-    """`text[start:end]` of a document with up to `context` characters on each side, from the newest version.
+    """`text[start:end]` of a document with up to `context` characters on each side, from a version or the newest.
 
     Raises `NotFound` for a document that is not there and a range that its text does not have.
     """
-    version = index.newest_version()
+    version = index.newest_version() if version is None else version
     stored = read_texts(index, [document_id], version).get(document_id)
     if stored is None:
         raise NotFound(

@@ -225,11 +225,12 @@ class _Run:
             self._notes.append("refusal was not measured: BM25 knows no distance")
         way = Way(plan.mode, MOST_PASSAGES, self._threshold if measured else None, plan.rerank)
         tracer = Tracer(subject.passages, subject.wordpieces, way)
+        modes = (plan.mode, *(mode for mode in MODES if mode != plan.mode))
         rows: dict[str, list[Sequence[int]]] = {}
         distances, losses = [], []
         for question, vector in zip(self._usable, self._vectors, strict=True):
             ground = ground_of.get(question.id)
-            lists = subject.ranker.rank(question.question, vector, MODES if ground else (plan.mode,))
+            lists = subject.ranker.rank(question.question, vector, modes if ground else modes[:1])
             if measured:
                 evidence = ground.evidence if ground else frozenset[int]()
                 distances.append(distances_of(question, lists[plan.mode], evidence))

@@ -25,13 +25,12 @@ from dataclasses import dataclass
 from encoders.wordpieces import WordPieces
 from evaluation.passages import Ground, Passages
 from evaluation.scoring import Listed
-from retrieval.ranking import Mode, Ranked
+from retrieval.ranking import LEG_DEPTH, Mode, Ranked
 from retrieval.refusal import under_cut
 from retrieval.rerank import RERANK_DEPTH
 from schemas.evaluation import Fault, Loss, LossStage, Question, Shown
 
 _SHOWN = 3  # right passages, at most
-_LEG = 200  # how deep ranks in the legs are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +185,7 @@ def _place(listed: Listed, row: int) -> int:
 
 
 def _rank(rank: int | None) -> str:
-    return f"over {_LEG}" if rank is None or rank > _LEG else str(rank)
+    return f"over {LEG_DEPTH}" if rank is None or rank > LEG_DEPTH else str(rank)
 
 
 def _destroyed(ground: Ground) -> str:

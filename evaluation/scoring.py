@@ -6,8 +6,10 @@ version, with all queries embedded at once; `tests/evaluation/test_scoring.py` h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
 
 from encoders.terms import terms
 from evaluation.metrics import CUTS, DEPTH, first_rank, reciprocal_rank, success_at
@@ -16,8 +18,8 @@ from evaluation.refusal import Distances, right_between
 from evaluation.statistics import clustered_mean, share
 from retrieval import dense
 from retrieval.corpus import Corpus
-from retrieval.folding import FOLD_WINDOW, Likeness, fold
-from retrieval.ranking import Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
+from retrieval.folding import Likeness
+from retrieval.ranking import LEG_DEPTH, Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
 from retrieval.rerank import RERANK_DEPTH, Reranker, reordered, score
 from schemas.evaluation import Cost, Outcome, Question, Scores, Strategy
 
@@ -36,15 +38,31 @@ class Listed:
         return [one.row for one in self.kept]
 
 
+_DEPTH = 3 * DEPTH
+"""How deep a list is asked for at first: nearly always enough to keep 20."""
+_BEYOND = LEG_DEPTH + 1
+
+
+def _leg(mode: Mode, fused: Sequence[Ranked]) -> list[Ranked]:
+    """The first rows of one leg of a fused list, in the order of that leg."""
+    rank = attrgetter("dense_rank" if mode == "dense" else "bm25_rank")
+    return sorted((one for one in fused if (rank(one) or _BEYOND) <= _DEPTH), key=rank)
+
+
 class Ranker:
     """Ranks the chunks of one version for many questions; what one question reads is kept for the next."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
         self._likeness = Likeness(corpus.document_numbers, corpus.lengths, corpus.contents)
+        self._documents: list[int] = corpus.document_numbers.tolist()
 
     def rank(self, query: str, vector: dense.Vector, modes: Sequence[Mode] = MODES) -> dict[Mode, Listed]:
-        """The lists of a query by mode; BM25 is scored once."""
+        """The lists of a query by mode; BM25 is scored once.
+
+        After hybrid the lists of the other modes are read off its legs, which bring 200 rows each: no second
+        look at the vectors. Only their order counts then; their scores stay those of the fusion.
+        """
         corpus = self._corpus
         if not len(corpus):
             return {mode: Listed([], []) for mode in modes}
@@ -60,19 +78,44 @@ class Ranker:
 
         found: dict[Mode, Listed] = {}
         for mode in modes:
-            depth = DEPTH + FOLD_WINDOW
-            while True:
-                ranked = ranking(mode, depth)
-                kept, settled = fold(ranked, DEPTH, self._likeness)
-                if settled or len(ranked) < depth:
-                    break
-                depth *= 2
-            found[mode] = Listed(ranked, kept)
+            fused = found.get("hybrid")
+            known = _leg(mode, fused.ranked) if fused and corpus.unread is None else []
+            found[mode] = self._listed(partial(ranking, mode), known)
         return found
+
+    def _listed(self, ranking: Callable[[int], list[Ranked]], known: list[Ranked]) -> Listed:
+        """The first 20 of a ranking, folded; `known` is tried first."""
+        depth, ranked = _DEPTH, known
+        while True:
+            kept = self._fold(ranked, DEPTH)
+            if len(kept) == DEPTH or (ranked is not known and len(ranked) < depth):
+                return Listed(ranked, kept)
+            depth = depth if ranked is known else 2 * depth
+            ranked = ranking(depth)
+
+    def _fold(self, ranked: Sequence[Ranked], wanted: int) -> list[Ranked]:
+        """As `retrieval.folding.fold`, which looks from each row ahead: here each row looks back at those kept.
+
+        So it costs a comparison or two a row. What stands behind the last kept row is not folded into any.
+        """
+        kept: dict[int, Ranked] = {}
+        same: dict[int, list[int]] = {}
+        of_document: dict[int, list[int]] = {}
+        for one in ranked:
+            if len(kept) == wanted:
+                break
+            near = of_document.setdefault(self._documents[one.row], [])
+            twin = next((row for row in near if self._likeness.same(row, one.row)), None)
+            if twin is None:
+                kept[one.row] = one
+                near.append(one.row)
+            else:
+                same.setdefault(twin, []).append(one.row)
+        return [replace(one, folded=tuple(same[row])) if row in same else one for row, one in kept.items()]
 
     def rerank(self, query: str, listed: Listed, reranker: Reranker) -> list[int]:
         """The rows of the first 20 after the cross-encoder, which reads the first 25, as a search would."""
-        kept, _ = fold(listed.ranked, RERANK_DEPTH, self._likeness)
+        kept = self._fold(listed.ranked, RERANK_DEPTH)
         passages = self._corpus.passages([one.row for one in kept])
         texts = [f"[{one.header}]\n{one.content}" if one.header else one.content for one in passages]
         return [one.row for one in reordered(kept, score(query, texts, reranker))[:DEPTH]]
@@ -109,20 +152,19 @@ def scores_of(
 
 def distances_of(question: Question, listed: Listed, evidence: frozenset[int] = frozenset()) -> Distances:
     """How far a question is from what it finds, folded as far as it was, in the order of the ranking."""
-    hidden = {row for one in listed.kept for row in (one.row, *one.folded)}
-    ordered = [*listed.kept, *(one for one in listed.ranked if one.row not in hidden)]
-    near = [_far(one.cosine_distance) for one in ordered]
-    all_near = [_far(one.cosine_distance) for one in listed.ranked]
-    others = [_far(one.cosine_distance) for one in listed.ranked if one.row not in evidence]
+    distances = {one.row: one.cosine_distance for one in listed.ranked if one.cosine_distance is not None}
+    others = [far for row, far in distances.items() if row not in evidence]
+    hidden = {row for one in listed.kept for row in one.folded}
+    ordered = [*listed.rows, *(row for row in distances if row not in hidden)]
+    ordered = list(dict.fromkeys(row for row in ordered if row in distances))
+    last = max((place for place, row in enumerate(ordered, start=1) if row in evidence), default=0)
     return Distances(
         question.id,
         question.kind,
         question.answerable,
-        nearest=min(all_near, default=None),
+        nearest=min(distances.values(), default=None),
         nearest_other=min(others, default=None),
-        right=right_between(near, [one.row in evidence for one in ordered]) if evidence else (),
+        right=right_between(
+            [distances[row] for row in ordered[:last]], [row in evidence for row in ordered[:last]]
+        ),
     )
-
-
-def _far(distance: float | None) -> float:
-    return float("inf") if distance is None else distance

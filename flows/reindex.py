@@ -2,7 +2,7 @@
 
 pincite index ./docs
 
-discover → document (lease → prepare → embed → publish) × n → counts → search cache
+discover → document (lease → prepare → embed → publish) × n → compact → counts → search cache
 """
 
 import hashlib
@@ -22,6 +22,7 @@ from flows.window import hand_out
 from schemas.records import Collection, Policy, Registered
 from schemas.settings import Settings
 from storage.cache import refresh_cache
+from storage.compaction import compact_when_many
 from storage.index import Index
 from storage.runs import begin_run, finish_run
 from tasks.discover import discover
@@ -69,6 +70,7 @@ def reindex(
         registered = discover(run, policy, collection, settings.limits)
         if registered.pending:
             _index_documents(observer, registered, settings, policy, model)
+            compact_when_many(run)
         observer.counts = counts = finish_run(run)
         if registered.pending:
             show_documents(run, counts)

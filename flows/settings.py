@@ -15,6 +15,7 @@ base_url = "http://…/v1"          PINCITE_ANSWER__BASE_URL=http://…/v1
 The key of the endpoint is PINCITE_ANSWER_KEY, only there: a file with settings is shared too easily.
 """
 
+import json
 import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, fields
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import ValidationError
+from pydantic import ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
@@ -52,6 +53,17 @@ class _Sources(BaseSettings):
     attempts: int = _DEFAULTS.attempts
     include_hidden_text: bool = _DEFAULTS.include_hidden_text
     extractors: dict[str, str] = {}
+
+    @field_validator("ocr", mode="before")
+    @classmethod
+    def _read_lists(cls, given: Any) -> Any:
+        """JSON in a variable is read for pydantic's own models, not for what stands in a plain dataclass."""
+        if not isinstance(given, dict):
+            return given
+        return {
+            name: json.loads(value) if isinstance(value, str) and value.startswith("[") else value
+            for name, value in given.items()
+        }
 
     @classmethod
     def settings_customise_sources(

@@ -66,7 +66,31 @@ COMMANDS = {
     ),
     "sql": (
         "pincite.commands.sql:sql",
-        "Ask the newest version in SQL (DuckDB, read only). Prints CSV, or JSON with --json.",
+        "Ask the newest version, or a former one, in SQL (DuckDB, read only). Prints CSV, or JSON with --json.",
+    ),
+    "compact": (
+        "pincite.commands.maintain:compact",
+        "Merge small segments and leave out dead rows. Older versions stay readable until a vacuum.",
+    ),
+    "doctor": (
+        "pincite.commands.doctor:doctor",
+        "Look at tools, models, disk, ledger, segments and documents; each finding comes with its remedy.",
+    ),
+    "export": (
+        "pincite.commands.exchange:export",
+        "Write the whole index to one file, or one version as Parquet for other programs. Runs may go on meanwhile.",
+    ),
+    "import": (
+        "pincite.commands.exchange:import_",
+        "Make an index of an exported file. Every checksum is compared; a half or changed file is refused.",
+    ),
+    "forget": (
+        "pincite.commands.maintain:forget",
+        "Remove documents from every version: texts, vectors, words and caches; then scan the folder for traces.",
+    ),
+    "vacuum": (
+        "pincite.commands.maintain:vacuum",
+        "Remove what only old versions hold. What a living reader reads stays.",
     ),
 }
 """Name to (where it is, the first line of its docstring): a command is imported when it runs."""

@@ -8,6 +8,7 @@ names the page or the time that a viewer can jump to.
 import uuid
 from collections.abc import Sequence
 from pathlib import PurePosixPath
+from urllib.parse import quote
 
 from schemas.locators import char_fragment
 from storage.texts import StoredText
@@ -23,9 +24,16 @@ CONFORMS_TO = {
 Json = dict[str, object]
 
 
+def _address(source: str, path: str) -> str:
+    """The URL of a document in a folder of this machine or in a bucket."""
+    if "://" in source:
+        return f"{source}/{quote(path)}"
+    return PurePosixPath(source, path).as_uri()
+
+
 def annotation(stored: StoredText, start: int, end: int, locator: str) -> Json:
     """One annotation of `text[start:end]`; its id is the same for the same place of the same text."""
-    source = PurePosixPath(stored.source, stored.document.path).as_uri()
+    source = _address(stored.source, stored.document.path)
     text = stored.text
     name = f"{source}{char_fragment(start, end)} {stored.document.source_sha256}"
     selectors: list[Json] = [

@@ -21,6 +21,7 @@ _LENGTHS = 0.7  # least ratio of their lengths in BM25 terms: spares reading mos
 _WORD = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*|[\p{L}\p{M}\p{N}]+"
 )
+_MOST_PAIRS = 1_000_000  # some 100 MB
 Rows = npt.NDArray[np.int64]
 Words = Counter[str]
 
@@ -41,6 +42,7 @@ class Likeness:
         self._lengths = lengths
         self._contents = contents
         self._words: dict[int, Words] = {}
+        self._pairs: dict[tuple[int, int], bool] = {}
 
     def alike(self, row: int, others: Rows) -> npt.NDArray[np.bool_]:
         """bool[others]: whether each is a near-duplicate of `row`."""
@@ -50,9 +52,30 @@ class Likeness:
         result &= (shorter >= _LENGTHS * longer) & (shorter > 0)
         near = np.flatnonzero(result)
         if len(near):
-            self._read([row, *others[near].tolist()])
-            result[near] = [say_the_same(self._words[row], self._words[other]) for other in others[near]]
+            rows = others[near].tolist()
+            self._read([row, *rows])
+            result[near] = [self._say_the_same(row, other) for other in rows]
         return result
+
+    def same(self, row: int, other: int) -> bool:
+        """Whether two rows are near-duplicates: `alike` for one pair."""
+        if self._documents[row] != self._documents[other]:
+            return False
+        shorter, longer = sorted((self._lengths[row], self._lengths[other]))
+        if shorter < _LENGTHS * longer or shorter <= 0:
+            return False
+        self._read([row, other])
+        return self._say_the_same(row, other)
+
+    def _say_the_same(self, row: int, other: int) -> bool:
+        """Remembered: who asks a thousand questions of one version meets the same pairs again and again."""
+        pair = (row, other) if row < other else (other, row)
+        known = self._pairs.get(pair)
+        if known is None:
+            if len(self._pairs) >= _MOST_PAIRS:
+                self._pairs.clear()
+            known = self._pairs[pair] = say_the_same(self._words[row], self._words[other])
+        return known
 
     def _read(self, rows: Sequence[int]) -> None:
         missing = [row for row in rows if row not in self._words]
@@ -70,10 +93,11 @@ def say_the_same(one: Words, other: Words) -> bool:
 
     False when either has no words.
     """
-    if not one or not other:
-        return False
+    totals = one.total(), other.total()
+    if min(totals) < _OVERLAP * max(totals) or not one or not other:
+        return False  # even if the shorter were part of the longer
     common = (one & other).total()
-    if common < _OVERLAP * (one.total() + other.total() - common):
+    if common < _OVERLAP * (sum(totals) - common):
         return False
     return _numbers(one) == _numbers(other)
 

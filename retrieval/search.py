@@ -30,6 +30,7 @@ from schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch, UsageE
 from schemas.records import Hit, Space
 from schemas.settings import Settings
 from storage.index import Index
+from storage.readers import Lease
 from storage.snapshot import LiveDocument
 from storage.texts import StoredText, read_texts
 
@@ -81,9 +82,11 @@ class Searcher:
         self._index = index
         self._settings = settings
         self._lock = threading.Lock()  # held while what is kept below is made
+        self._lease = Lease(index.engine)
         self._pinned = version is not None
         self._corpus: Corpus | None = None
         if version is not None:
+            self._lease.hold(version)
             with index.snapshot(version) as snapshot:
                 self._corpus = Corpus(snapshot)
         self._model: Model | None = None
@@ -97,6 +100,7 @@ class Searcher:
         self.close()
 
     def close(self) -> None:
+        self._lease.release()
         self._index.close()
 
     def texts(self, document_ids: Sequence[str], version: int | None = None) -> dict[str, StoredText]:
@@ -206,8 +210,10 @@ class Searcher:
             if self._corpus is None or not self._pinned:
                 known = None if self._corpus is None else self._corpus.version
                 if snapshot := self._index.newer_snapshot(known):
+                    self._lease.hold(snapshot.version)
                     self._corpus = Corpus(snapshot, self._corpus)
             assert self._corpus is not None
+            self._lease.hold(self._corpus.version)
             return self._corpus
 
     def _hits(self, corpus: Corpus, kept: Sequence[Ranked]) -> tuple[Hit, ...]:

@@ -4,6 +4,7 @@ PinciteError
 ├── UsageError            wrong input by the caller; exit code 2
 │   ├── SourceError       a source that can't be listed
 │   │   └── UnconfirmedLoss so many documents gone that the source itself may be
+│   ├── VersionGone       a version that vacuum or forget took away
 │   ├── NotFound          a document or passage that the index does not have
 │   ├── SpaceMismatch     an index of another embedding space; names both
 │   └── ModelUnavailable  weights that are not on this machine
@@ -51,6 +52,10 @@ class UnconfirmedLoss(SourceError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class VersionGone(UsageError):
+    """What a version held is no longer kept."""
 
 
 class NotFound(UsageError):

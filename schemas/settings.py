@@ -1,4 +1,4 @@
-"""Settings as the rooms see them. Read from file and environment in `pincite.settings`."""
+"""Settings as the rooms see them. Read from file and environment in `flows.settings`."""
 
 import hashlib
 import json

@@ -16,15 +16,7 @@ from storage import ledger, transactions
 from storage.rows import Finished, rows_of, storable_text
 from storage.runs import Run
 from storage.segments import Segment, write_segment
-
-
-def new_version(connection: sa.Connection, run_id: str) -> int:
-    """Begins the next version inside the caller's transaction and returns it."""
-    version = ledger.current_version(connection) + 1
-    connection.execute(
-        ledger.versions.insert().values(version=version, run_id=run_id, committed_at=time.time())
-    )
-    return version
+from storage.versions import new_version
 
 
 def lease(run: Run, document_id: str, policy: Policy, seconds: float) -> Job | None:

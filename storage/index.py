@@ -13,10 +13,14 @@ from schemas.errors import IndexBroken, PinciteError, SpaceMismatch, UsageError
 from schemas.records import Space
 from storage import ledger, transactions, upgrades
 from storage.disk import writable
+from storage.readers import holding
 from storage.segments import unclaimed
 from storage.snapshot import Snapshot, stale_reasons
+from storage.versions import Moment, moment, require_version
 
-LEDGER_FILE = "ledger.sqlite"
+LEDGER_FILE = ledger.LEDGER_FILE
+NEW_LEDGER = ".new-"
+"""How a folder is named in which a ledger is made."""
 
 
 class Index:
@@ -80,6 +84,17 @@ class Index:
             snapshot = self._snapshot(connection, version)
         yield snapshot
 
+    @contextmanager
+    def held_snapshot(self, version: int | None = None) -> Iterator[Snapshot]:
+        """As `snapshot`, under a lease for the block: no vacuum takes away what it reads, however long it reads."""
+        with self.snapshot(version) as snapshot, holding(self.engine, snapshot.version):
+            yield snapshot
+
+    def moment(self, version: int | None = None, at: float | None = None) -> Moment:
+        """What a version, a time (exclusive, seconds since the epoch) or neither (now) means."""
+        with transactions.reading(self.engine) as connection:
+            return moment(connection, version, at)
+
     def newest_version(self) -> int:
         """The newest version; 0 for an index to which nothing was ever published."""
         with transactions.reading(self.engine) as connection:
@@ -97,6 +112,7 @@ class Index:
     def stale_reasons(self, snapshot: Snapshot, document_ids: Sequence[str]) -> Mapping[str, str]:
         """Why documents of a snapshot are, by now, not current; "" of one that is."""
         with transactions.reading(self.engine) as connection:
+            require_version(connection, snapshot.version)
             return stale_reasons(connection, snapshot.version, snapshot.space_id, document_ids)
 
     def modified_between(self, since_ns: int | None, before_ns: int | None) -> frozenset[str]:
@@ -120,10 +136,11 @@ class Index:
         return snapshot
 
     def _snapshot(self, connection: sa.Connection, version: int | None) -> Snapshot:
-        newest = ledger.current_version(connection)
-        if version is not None and not 0 <= version <= newest:
-            raise UsageError(f"there is no version {version}: the index has the versions 0 to {newest}")
-        return Snapshot.read(connection, self.path, newest if version is None else version)
+        if version is None:
+            version = ledger.current_version(connection)
+        else:
+            require_version(connection, version)
+        return Snapshot.read(connection, self.path, version)
 
 
 def _make_folder(path: Path) -> None:
@@ -149,7 +166,7 @@ def _make_ledger(path: Path, space: Space) -> None:
             f"the index at {path} has segments but no ledger: restore {LEDGER_FILE} from a copy, or index again "
             "into a new folder"
         )
-    with writable(path), TemporaryDirectory(prefix=".new-", dir=path) as folder:
+    with writable(path), TemporaryDirectory(prefix=NEW_LEDGER, dir=path) as folder:
         made = Path(folder) / LEDGER_FILE
         engine = transactions.connect(made)
         try:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from schemas.errors import IndexBroken
 from schemas.records import Space
 
+LEDGER_FILE = "ledger.sqlite"
 SCHEMA_VERSION = "2"
 """Another one needs a step in `storage.upgrades`."""
 
@@ -131,6 +132,7 @@ segments = sa.Table(
     sa.Column("sha256", sa.Text, nullable=False),
     sa.Column("began_version", sa.Integer, nullable=False),
     sa.Column("ended_version", sa.Integer),
+    sa.Index("segments_ended", "ended_version"),
 )
 
 runs = sa.Table(
@@ -230,6 +232,16 @@ readers = sa.Table(
     sa.Column("pid", sa.Integer, nullable=False),
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("lease_until", sa.Float, nullable=False),  # seconds since the epoch
+)
+
+forgotten = sa.Table(
+    "forgotten",
+    metadata,
+    sa.Column("document_id", sa.Text, primary_key=True),
+    sa.Column("name_sha256", sa.Text, nullable=False),  # of source and path, which are not kept
+    sa.Column("contents", sa.JSON, nullable=False),  # sha256 of each file that the document was made from
+    sa.Column("asked_at", sa.Float, nullable=False),
+    sa.Column("done_at", sa.Float),  # NULL while some of it may be left
 )
 
 

@@ -13,10 +13,12 @@ from schemas.errors import UnconfirmedLoss
 from schemas.records import Collection, Policy, Registered, SourceFile
 from schemas.retrying import LOST
 from storage import ledger, transactions
-from storage.commit import CLEARED, new_version
+from storage.commit import CLEARED
+from storage.forgotten import remembered
 from storage.index import Index
 from storage.runs import Run, begin_run, finish_run
 from storage.standing import Row, match, standing_of
+from storage.versions import new_version
 
 
 def known_files(index: Index, source: str) -> dict[str, SourceFile]:
@@ -35,7 +37,8 @@ def known_files(index: Index, source: str) -> dict[str, SourceFile]:
 def is_idle(index: Index, source: str, files: Sequence[SourceFile], policy: Policy) -> bool:
     """Whether `register` would find no document to hand out; it may find deleted and renamed ones."""
     with transactions.reading(index.engine) as connection:
-        matches = match(_rows(connection, source), files)
+        rows = _rows(connection, source)
+        matches = match(rows, remembered(connection, source, rows, files))
     known = (*matches.kept, *matches.renamed)
     due = any(standing_of(row, file, policy).due for row, file in known)
     return not due and all(file.unreadable for file in matches.fresh)
@@ -49,7 +52,8 @@ def register(run: Run, files: Sequence[SourceFile], policy: Policy) -> Registere
     """
     with transactions.writing(run.index.engine) as connection:
         changes = _Changes(run, policy, connection)
-        matches = match(_rows(connection, run.source), files)
+        rows = _rows(connection, run.source)
+        matches = match(rows, remembered(connection, run.source, rows, files))
         for row in matches.gone:
             changes.delete(row)
         for row, file in matches.renamed:

@@ -12,8 +12,11 @@ from schemas.records import Collection, Space
 from storage import ledger, transactions
 from storage.collections import collection_names, read_within
 from storage.index import Index
-from storage.runs import DIED, Run, has_died
+from storage.past import PastDocument, past_documents
+from storage.processes import has_died
+from storage.runs import DIED, Run
 from storage.snapshot import LiveDocument, Snapshot
+from storage.versions import Moment
 
 STATES = ("indexed", "failed", "stale", "pending", "running")
 
@@ -31,7 +34,7 @@ class DocumentReport:
     kind: str | None
     reason: str | None
     page: int | None
-    attempts: int
+    attempts: int | None  # None where a former moment is reported, of which they are not kept
     transient: bool
     not_before: float | None  # of the next attempt by a scheduled run, seconds since the epoch
     stale_reason: str
@@ -52,13 +55,17 @@ class IndexReport:
 
 
 def document_reports(
-    index: Index, current_recipe: str | None, state: str | None = None
+    index: Index, current_recipe: str | None, state: str | None = None, moment: Moment | None = None
 ) -> tuple[DocumentReport, ...]:
-    """Documents sorted by path; with `state`, only those of it ("stale" is one of the states asked for)."""
+    """Documents sorted by path; with `state`, only those of it ("stale" is one of the states asked for).
+
+    With a former `moment`, as the ledger knows them at it (`storage.past` says what it does not keep).
+    """
     if state is not None and state not in STATES:
         raise UsageError(f"no document is ever {state!r}: ask for one of {', '.join(STATES)}")
     with transactions.reading(index.engine) as connection:
-        reports = _reports(connection, index.snapshot_within(connection), current_recipe)
+        snapshot = index.snapshot_within(connection, moment.version if moment else None)
+        reports = _reports(connection, snapshot, current_recipe, moment)
     if state == "stale":
         return tuple(report for report in reports if report.stale_reason)
     return tuple(report for report in reports if state in (None, report.state))
@@ -121,14 +128,37 @@ def _document_rows(
 
 
 def _reports(
-    connection: sa.Connection, snapshot: Snapshot, current_recipe: str | None
+    connection: sa.Connection, snapshot: Snapshot, current_recipe: str | None, moment: Moment | None
 ) -> tuple[DocumentReport, ...]:
+    if moment is not None and not moment.newest:
+        past = past_documents(connection, moment, snapshot.documents())
+        names = collection_names(connection, {one.source for one in past})
+        return tuple(_past_report(one, names[one.source]) for one in past)
     live = {document.document_id: document for document in snapshot.documents()}
     documents = ledger.documents
     query = sa.select(documents).where(documents.c.state != "deleted")
     rows = connection.execute(query.order_by(documents.c.path, documents.c.source)).all()
     names = collection_names(connection, {row.source for row in rows})
     return tuple(report_of(row, live.get(row.document_id), current_recipe, names[row.source]) for row in rows)
+
+
+def _past_report(past: PastDocument, collection: str) -> DocumentReport:
+    return DocumentReport(
+        document_id=past.document_id,
+        path=past.path,
+        source=past.source,
+        collection=collection,
+        state=past.state,
+        stage=past.failure.stage if past.failure else None,
+        kind=past.failure.kind if past.failure else None,
+        reason=past.failure.reason if past.failure else None,
+        page=past.failure.page if past.failure else None,
+        attempts=None,
+        transient=False,
+        not_before=None,
+        stale_reason=past.stale_reason,
+        live=past.live,
+    )
 
 
 def report_of(
@@ -161,13 +191,20 @@ def _stale_reason(live: LiveDocument | None, current_recipe: str | None) -> str:
     return "made with other settings of the pipeline or of OCR"
 
 
-def index_report(index: Index, current_recipe: str | None) -> IndexReport:
-    """Counts as the ledger and the live revisions have them, all of the same moment."""
+MAINTENANCE = ("compact", "vacuum", "forget")
+"""Kinds of runs that read no document: the last run of a report is none of them."""
+
+
+def index_report(index: Index, current_recipe: str | None, moment: Moment | None = None) -> IndexReport:
+    """Counts as the ledger and the live revisions have them, all of the same moment: now, or a former one."""
     runs = ledger.runs
     with transactions.reading(index.engine) as connection:
-        snapshot = index.snapshot_within(connection)
-        reports = _reports(connection, snapshot, current_recipe)
-        newest = sa.select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(1)
+        snapshot = index.snapshot_within(connection, moment.version if moment else None)
+        reports = _reports(connection, snapshot, current_recipe, moment)
+        newest = sa.select(runs).where(runs.c.kind.not_in(MAINTENANCE))
+        if moment is not None and not moment.newest:
+            newest = newest.where(runs.c.started_at < moment.until)
+        newest = newest.order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(1)
         last = connection.execute(newest).mappings().first()
         collections = read_within(connection)
     return IndexReport(

@@ -1,12 +1,14 @@
 """Runs: begun under the lock of the index, ended with counts that account for every document."""
 
 import os
+import shutil
 import socket
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import sqlalchemy as sa
 
@@ -15,11 +17,13 @@ from schemas.records import Counts
 from schemas.retrying import LOST, outlook_of
 from storage import ledger, transactions
 from storage.disk import writable
-from storage.index import Index
+from storage.erasing import finish_quietly
+from storage.index import NEW_LEDGER, Index
 from storage.lock import exclusive
 from storage.rows import storable_text
 from storage.segments import REMEDY, unclaimed
 
+_HALF_MADE_S = 3_600.0  # no process takes so long to make an empty ledger
 DIED = "its process ended before the run did"
 
 
@@ -55,6 +59,7 @@ def begin_run(index: Index, kind: str, source: str) -> Iterator[Run]:
                 )
             )
         try:
+            finish_quietly(index, run.run_id)
             yield run
         except BaseException as error:
             with suppress(PinciteError):  # a ledger that can't be written now; the next run marks this one
@@ -78,9 +83,23 @@ def _take_over(index: Index) -> None:
         claimed = set(connection.scalars(sa.select(ledger.segments.c.file)))
     if lost := sorted(file for file in claimed if not (index.path / file).is_file()):
         raise IndexBroken(f"{lost[0]} is missing, and {len(lost) - 1} segments more: {REMEDY}")
-    with writable(index.path):
-        for path in unclaimed(index.path, claimed):
-            path.unlink()
+    sweep(index.path, claimed)
+
+
+def sweep(index: Path, claimed: set[str]) -> int:
+    """Removes what writers that were killed left behind, and returns how many files. Only under the lock.
+
+    That are files of segments that no transaction claimed, and half-made ledgers. What lies in other folders (the
+    Prefect server's, side files of searches) is their owners'.
+    """
+    files = unclaimed(index, claimed)
+    with writable(index):
+        for path in files:
+            path.unlink(missing_ok=True)
+        for folder in index.glob(f"{NEW_LEDGER}*"):
+            if folder.stat().st_mtime < time.time() - _HALF_MADE_S:
+                shutil.rmtree(folder)
+    return len(files)
 
 
 _FREE = {"state": "pending", "lease_owner": None, "lease_until": None}
@@ -118,19 +137,6 @@ def _free(connection: sa.Connection, run: Run) -> None:
         .where(documents.c.state == "running", documents.c.lease_owner == run.run_id)
         .values(**_FREE, attempts=documents.c.attempts - 1)
     )
-
-
-def has_died(host: str, pid: int) -> bool:
-    """Whether the process of a run is surely gone; of another host nothing is known."""
-    if host != socket.gethostname():
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False  # it is there, of another user
-    return False
 
 
 def finish_run(run: Run) -> Counts:

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import sqlalchemy as sa
 
-from schemas.errors import IndexBroken
+from schemas.errors import IndexBroken, PinciteError, VersionGone
 from schemas.tables import SEGMENT_SCHEMAS
+from storage import ledger, transactions
 from storage.disk import writable
+from storage.versions import oldest_version
 
 FOLDER = "segments"
 REMEDY = "restore the file from a copy, or index again into a new folder"
@@ -19,7 +22,10 @@ _SORT = {
     "chunks": [("chunk_id", "ascending")],
     "postings": [("term", "ascending"), ("document_id", "ascending"), ("ordinal", "ascending")],
 }
-_ROW_GROUP = {"postings": 16_384}  # eight terms of 272,000 rows: 6 ms CPU to read instead of 29
+_ROW_GROUP = {
+    "postings": 16_384,  # eight terms of 272,000 rows: 6 ms CPU to read instead of 29
+    "texts": 64,  # of thousands, one is read for a citation
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +37,12 @@ class Segment:
     sha256: str
 
 
-def write_segment(index: Path, kind: str, table: pa.Table) -> Segment:
+def write_segment(index: Path, kind: str, table: pa.Table, suffix: str = "") -> Segment:
     """Writes `table` sorted and returns what was written, counted from the table itself.
 
-    The file is named by its content, so the same rows give the same file. No reader sees it before a
-    transaction of the ledger names it.
+    The file is named by its content, so the same rows give the same file. Who writes rows again that stood in a
+    segment before adds a `suffix`: the new file must not be the old one. No reader sees it before a transaction
+    of the ledger names it.
     """
     table = table.cast(SEGMENT_SCHEMAS[kind]).sort_by(_SORT[kind])
     sink = pa.BufferOutputStream()
@@ -52,7 +59,7 @@ def write_segment(index: Path, kind: str, table: pa.Table) -> Segment:
     )
     data = sink.getvalue()
     digest = hashlib.sha256(data).hexdigest()
-    file = f"{FOLDER}/{kind}/{digest[:32]}.parquet"
+    file = f"{FOLDER}/{kind}/{digest[:32]}{suffix}.parquet"
     _write_durably(index / file, data)
     return Segment(kind, file, table.num_rows, data.size, digest)
 
@@ -85,12 +92,15 @@ def read_segment(
 ) -> pa.Table:
     """The rows of a segment, the columns `encoded` as dictionaries.
 
-    Raises `IndexBroken` naming the file when it is missing or damaged.
+    Raises `IndexBroken` naming the file when it is lost or damaged, and `VersionGone` when no version that is
+    kept has it.
     """
     try:
         return pq.read_table(
             index / file, columns=columns, filters=filters, partitioning=None, read_dictionary=encoded
         )
+    except FileNotFoundError as error:
+        raise missing(index, file) from error
     except (OSError, pa.ArrowException) as error:
         raise IndexBroken(
             f"segment {file} can't be read: {error}. Run `pincite verify` to see what is broken; {REMEDY}"
@@ -101,9 +111,26 @@ def require_whole(index: Path, segment: Segment) -> None:
     """Raises `IndexBroken` unless the file is there with the bytes that were written."""
     path = index / segment.file
     if not path.is_file():
-        raise IndexBroken(f"{segment.file} is missing: {REMEDY}")
+        raise missing(index, segment.file)
     if sha256_of(path) != segment.sha256:
         raise IndexBroken(f"{segment.file} is not what was written: {REMEDY}")
+
+
+def missing(index: Path, file: str) -> PinciteError:
+    """What a segment that is not there means: `VersionGone` when the ledger no longer names it, else damage."""
+    engine = transactions.connect(index / ledger.LEDGER_FILE)
+    try:
+        with transactions.reading(engine) as connection:
+            named = connection.scalar(sa.select(sa.exists().where(ledger.segments.c.file == file)))
+            oldest = oldest_version(connection)
+    finally:
+        engine.dispose()
+    if named:
+        return IndexBroken(f"{file} is missing: {REMEDY}")
+    return VersionGone(
+        f"the version that was being read is no longer kept: a vacuum or `pincite forget` took away {file}. "
+        f"Ask again for the newest version; the oldest that is kept is {oldest}"
+    )
 
 
 def sha256_of(path: Path) -> str:

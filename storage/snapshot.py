@@ -17,6 +17,7 @@ from schemas.records import Space
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
 from storage.segments import Segment, read_segment
+from storage.versions import require_version, told_since
 
 _ASKED_AT_ONCE = 500  # SQLite bounds the variables of a statement
 
@@ -87,7 +88,8 @@ class Unit:
 class Snapshot:
     """Live rows of one version.
 
-    What a version holds never changes, so documents and keys are read when they are first asked for.
+    What a version holds never changes, so documents and keys are read when they are first asked for; that raises
+    `VersionGone` when a vacuum took the version away meanwhile.
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class Snapshot:
 
         With `among` the snapshot is from now on as if it held no other documents than these ids.
         """
+        require_version(connection, self.version)
         self._documents = tuple(_live_documents(connection, self.version, self.space_id, among))
 
     def documents(self) -> tuple[LiveDocument, ...]:
@@ -136,6 +139,7 @@ class Snapshot:
             return {one.document_id: one for one in self._documents if one.document_id in wanted}
         found: dict[str, LiveDocument] = {}
         with transactions.reading(self._engine) as connection:
+            require_version(connection, self.version)
             for first in range(0, len(document_ids), _ASKED_AT_ONCE):
                 asked = document_ids[first : first + _ASKED_AT_ONCE]
                 for one in _live_documents(connection, self.version, self.space_id, asked):
@@ -146,12 +150,18 @@ class Snapshot:
     def keys(self) -> LiveKeys:
         """The live revisions; 1 to 2 µs each."""
         with transactions.reading(self._engine) as connection:
+            require_version(connection, self.version)
             return _live_keys(connection, self.version, self.space_id)
 
     def follow(self, earlier: "Snapshot") -> None:
-        """Takes over what an earlier snapshot of the same space has read: the keys then cost what changed since."""
+        """Takes over what an earlier snapshot of the same space has read: the keys then cost what changed since.
+
+        Nothing is taken over where a vacuum or a forgetting deleted the rows that would tell what changed.
+        """
         if self.space_id == earlier.space_id and self.version >= earlier.version:
             with transactions.reading(self._engine) as connection:
+                if earlier.version < told_since(connection):
+                    return
                 since = _changes(connection, earlier.version, self.version, self.space_id)
             self.keys = earlier.keys.changed(*since)
 
@@ -337,14 +347,12 @@ def _stale_reason(state: str, reason: str | None, same_file: bool) -> str:
 def _live_segments(connection: sa.Connection, version: int, space_id: int) -> Iterator[tuple[Segment, int]]:
     """Segments with the versions at which they began."""
     segments = ledger.segments
-    query = (
-        sa.select(segments)
-        .where(
-            ledger.live_at(segments, version),
-            sa.or_(segments.c.space_id.is_(None), segments.c.space_id == space_id),
-        )
-        .order_by(segments.c.segment_id)
+    query = sa.select(segments).where(
+        ledger.live_at(segments, version),
+        sa.or_(segments.c.space_id.is_(None), segments.c.space_id == space_id),
     )
-    for row in connection.execute(query).mappings():
+    # Sorted here: SQLite would scan the ended segments too, to have the rows in this order.
+    rows = sorted(connection.execute(query).mappings(), key=lambda row: int(row["segment_id"]))
+    for row in rows:
         segment = Segment(row["kind"], row["file"], row["rows"], row["size_bytes"], row["sha256"])
         yield segment, row["began_version"]

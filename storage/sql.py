@@ -1,5 +1,6 @@
 """SQL on a snapshot: DuckDB over the live rows, read only."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import duckdb
@@ -13,8 +14,12 @@ from schemas.errors import UsageError
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
 from storage.index import Index
+from storage.past import PastDocument, past_documents
+from storage.readers import holding
 from storage.segments import require_whole
 from storage.snapshot import LiveDocument, Snapshot
+from storage.versions import Moment
+from storage.versions import moment as moment_of
 
 VIEWS = ("documents", "failures", *SEGMENT_SCHEMAS)
 
@@ -25,17 +30,23 @@ _SEALED: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
-def query(index: Index, sql: str, version: int | None = None) -> pa.Table:
+def query(index: Index, sql: str, version: int | None = None, moment: Moment | None = None) -> pa.Table:
     """The rows of one statement over the views `VIEWS` of one version; no columns when it returns nothing.
+
+    Of a former version (or `moment`), `documents` and `failures` are as the ledger knows them then (`storage.past`).
 
     The statement reaches neither files nor the network, and changes nothing. Columns that it doesn't name are
     not read. Raises `UsageError` with DuckDB's words when it can't be run, `IndexBroken` when a segment is
     missing or damaged.
     """
     with transactions.reading(index.engine) as connection:
-        snapshot = index.snapshot_within(connection, version)
-        documents = _documents(connection, snapshot.documents())
-    with duckdb.connect(":memory:", config=_SEALED) as duck:
+        moment = moment or moment_of(connection, version)
+        snapshot = index.snapshot_within(connection, moment.version)
+        documents = _documents(connection, moment, snapshot.documents())
+    with (
+        holding(index.engine, snapshot.version),
+        duckdb.connect(":memory:", config=_SEALED) as duck,
+    ):
         try:
             _make_views(duck, index.path, snapshot, documents)
             relation = duck.sql(sql)
@@ -73,8 +84,13 @@ def _live_keys(snapshot: Snapshot) -> pa.Table:
     )
 
 
-def _documents(connection: sa.Connection, live: tuple[LiveDocument, ...]) -> pa.Table:
+def _documents(connection: sa.Connection, moment: Moment, live: tuple[LiveDocument, ...]) -> pa.Table:
     """All documents of the ledger, found or not, with the counts of the revision that is live."""
+    schema = pa.schema([*_LEDGER_COLUMNS.items(), *_LIVE_COLUMNS.items()])
+    if not moment.newest:
+        return pa.Table.from_pylist(
+            [_past_row(one) for one in past_documents(connection, moment, live)], schema=schema
+        )
     by_id = {document.document_id: document for document in live}
     documents = ledger.documents
     columns = [documents.c[name] for name in _LEDGER_COLUMNS]
@@ -84,7 +100,22 @@ def _documents(connection: sa.Connection, live: tuple[LiveDocument, ...]) -> pa.
             sa.select(*columns).where(documents.c.state != "deleted").order_by(documents.c.path)
         ).mappings()
     ]
-    return pa.Table.from_pylist(rows, schema=pa.schema([*_LEDGER_COLUMNS.items(), *_LIVE_COLUMNS.items()]))
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _past_row(past: PastDocument) -> dict[str, object]:
+    """A row of a former moment; of size, hash and attempts then nothing is kept of what was not indexed."""
+    ledger_row = {
+        "document_id": past.document_id,
+        "source": past.source,
+        "path": past.path,
+        "state": past.state,
+        "sha256": past.live.source_sha256 if past.live else None,
+    }
+    cause = asdict(past.failure) if past.failure else {}
+    live_row = {name: getattr(past.live, name, None) for name in _LIVE_COLUMNS}
+    stale = {"stale_reason": past.stale_reason if past.live else None}
+    return {**cause, **ledger_row, **live_row, **stale}
 
 
 _LEDGER_COLUMNS = {

@@ -51,11 +51,12 @@ def _to_2(connection: sa.Connection) -> None:
         "ALTER TABLE documents ADD COLUMN etag TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE documents ADD COLUMN not_before FLOAT",
         "ALTER TABLE revisions ADD COLUMN language TEXT NOT NULL DEFAULT ''",
+        "CREATE INDEX segments_ended ON segments (ended_version)",
         "ALTER TABLE revisions ADD COLUMN encoder_fit BOOLEAN NOT NULL DEFAULT 1",
         """UPDATE revisions SET encoder_fit = 0 WHERE warnings LIKE '%"code": "embedding-fit"%'""",
     ):
         connection.exec_driver_sql(statement)
-    new = ("collections", "calibrations", "migrations", "blockers", "probes", "readers")
+    new = ("collections", "calibrations", "migrations", "blockers", "probes", "readers", "forgotten")
     ledger.metadata.create_all(connection, [ledger.metadata.tables[name] for name in new])
 
 

@@ -9,11 +9,13 @@ from schemas.errors import IndexBroken
 from schemas.records import Check
 from storage import ledger, transactions
 from storage.index import Index
-from storage.runs import has_died
+from storage.processes import has_died
+from storage.readers import holding
 from storage.segments import Segment, read_segment, require_whole
 from storage.snapshot import Snapshot
 from storage.tally import Tally
 from storage.verify_documents import verify_documents
+from storage.versions import oldest_time
 
 
 def verify(index: Index) -> tuple[Check, ...]:
@@ -30,8 +32,9 @@ def verify(index: Index) -> tuple[Check, ...]:
         snapshot = index.snapshot_within(connection)
         _verify_states(connection, tally)
         _verify_runs(connection, tally)
-    if _verify_segments(index, snapshot, tally):
-        verify_documents(snapshot, tally)
+    with holding(index.engine, snapshot.version):
+        if _verify_segments(index, snapshot, tally):
+            verify_documents(snapshot, tally)
     return tally.checks()
 
 
@@ -100,11 +103,13 @@ def _sum_problems(run: sa.RowMapping) -> Iterator[str]:
 
 
 def _attempt_problems(connection: sa.Connection, completed: Sequence[sa.RowMapping]) -> Iterator[str]:
+    """Of the runs whose attempts no vacuum took away."""
     attempts = ledger.attempts
     query = sa.select(attempts.c.run_id, sa.func.count()).where(attempts.c.outcome == "indexed")
     indexed = {run_id: count for run_id, count in connection.execute(query.group_by(attempts.c.run_id))}
+    since = oldest_time(connection)
     for run in completed:
-        if run["indexed"] != indexed.get(run["run_id"], 0):
+        if run["started_at"] >= since and run["indexed"] != indexed.get(run["run_id"], 0):
             yield f"run {run['run_id']} says {run['indexed']} indexed, its attempts {indexed.get(run['run_id'], 0)}"
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
+from flows.settings import load_settings
 from pincite.commands.filter_options import Rerank, say_no, with_filters
 from pincite.console import (
     DEFAULT_INDEX,
@@ -24,7 +25,7 @@ from pincite.console import (
     shown,
 )
 from pincite.output import check_target, write_whole
-from pincite.settings import load_settings
+from pincite.travel import AtOption, VersionOption, former_version
 from retrieval.annotations import annotation, annotation_page
 from retrieval.answers import Resolved, Unresolved, resolve
 from retrieval.asking import Asked
@@ -55,6 +56,8 @@ def ask(
         MOST_PASSAGES
     ),
     rerank: Rerank = False,
+    version: VersionOption = None,
+    at: AtOption = None,
     annotations: Annotated[
         Path | None, typer.Option(help="Write the citations as W3C Web Annotations (JSON-LD).")
     ] = None,
@@ -69,7 +72,7 @@ def ask(
     check_target(annotations)
     settings = load_settings()
     endpoint = endpoint_of(settings.answer, os.environ.get(KEY_VARIABLE, ""))
-    with open_index(Path(index), settings) as searcher:
+    with open_index(Path(index), settings, former_version(index, version, at)) as searcher:
         asked = ask_index(searcher, question, threshold, mode, k, filters=filters, rerank=rerank)
     if asked.doubt:
         complain(f"warning: {asked.doubt}")

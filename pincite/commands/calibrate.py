@@ -10,6 +10,7 @@ import typer
 from evaluation.calibration import Calibrated, Costs, Measured, calibrate
 from evaluation.distances import Far, measure_distances
 from evaluation.questions import read_questions
+from flows.settings import load_settings
 from pincite.console import (
     DEFAULT_INDEX,
     IndexOption,
@@ -20,7 +21,6 @@ from pincite.console import (
     print_table,
     say,
 )
-from pincite.settings import load_settings
 from retrieval.refusal import DEFAULT_THRESHOLD
 from schemas.evaluation import QuestionSet, Share
 from storage.calibrations import store_calibration

@@ -7,8 +7,8 @@ import typer
 
 from encoders.models import resolve_model
 from encoders.wordpieces import WordPieces
+from flows.settings import load_settings
 from pincite.console import JsonOption, one_line, print_json, say
-from pincite.settings import load_settings
 from schemas.errors import DocumentError, UsageError
 from schemas.locators import char_fragment, overlapping, place_fragment
 from tasks.chunking.chunk import chunk as chunk_extraction

@@ -9,9 +9,10 @@ import typer
 
 from dashboard.passage_page import page_of_passage
 from dashboard.passages import Passage, has_pages, open_passage, page_images
+from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, complain, one_line, print_json, say, shown
 from pincite.output import check_target, write_whole
-from pincite.settings import load_settings
+from pincite.travel import AtOption, VersionOption, former_moment
 from retrieval.annotations import annotation as annotation_of
 from storage.index import Index
 
@@ -22,6 +23,8 @@ OPENED, CLOSED = "⟦", "⟧"
 def cite(
     passage: Annotated[str, typer.Argument(help="DOCUMENT#char=from,to, as a search prints it.")],
     index: IndexOption = DEFAULT_INDEX,
+    version: VersionOption = None,
+    at: AtOption = None,
     context: Annotated[int, typer.Option(min=0, help="Characters shown on each side.")] = 300,
     html: Annotated[
         Path | None,
@@ -37,8 +40,10 @@ def cite(
     check_target(annotation)
     settings = load_settings()
     with Index.open(index) as opened:
-        found, stored = open_passage(opened, passage, context)
-        around, _ = open_passage(opened, passage, HTML_CONTEXT) if html else (found, None)
+        moment = former_moment(opened, version, at)
+        then = moment.version if moment else None
+        found, stored = open_passage(opened, passage, context, then)
+        around, _ = open_passage(opened, passage, HTML_CONTEXT, then) if html else (found, None)
     if html is not None:
         pages, missing = (
             page_images(stored, found.start, found.end, settings) if has_pages(stored) else ((), "")

@@ -14,6 +14,7 @@ from evaluation.guard import Guarded, guard
 from evaluation.metrics import CUTS
 from evaluation.questions import read_questions
 from evaluation.results import Milestone, as_json, milestone
+from flows.settings import load_settings
 from pincite.console import (
     DEFAULT_INDEX,
     ExitCode,
@@ -26,7 +27,6 @@ from pincite.console import (
     say,
 )
 from pincite.output import check_target, write_whole
-from pincite.settings import load_settings
 from schemas.errors import UsageError
 from schemas.evaluation import LOSS_STAGES, Evaluation, Mean, RefusalPoint, Scores, Share, Verdict
 from storage.evaluations import kept

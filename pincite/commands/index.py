@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
 from pincite.indexing import finish, known_collections, run_all
-from pincite.settings import load_settings
 from schemas.errors import UsageError
 from schemas.records import Collection
 from storage.collections import read_collections

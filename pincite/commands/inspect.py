@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from encoders.models import resolve_model
+from flows.settings import load_settings
 from pincite.console import ExitCode, JsonOption, complain, one_line, print_json, say
 from pincite.output import write_whole
-from pincite.settings import load_settings
 from schemas.errors import UsageError
 from schemas.settings import Settings
 from tasks.inspection import (

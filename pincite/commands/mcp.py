@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, IndexOption
-from pincite.settings import load_settings
 
 
 def mcp(index: IndexOption = DEFAULT_INDEX) -> None:

@@ -8,19 +8,37 @@ from typing import Annotated
 import typer
 
 from dashboard.rows import document_row, state_counts, status_row
-from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, one_line, print_json, print_table, say
-from pincite.settings import load_settings
+from flows.settings import load_settings
+from pincite.console import (
+    DEFAULT_INDEX,
+    IndexOption,
+    JsonOption,
+    complain,
+    one_line,
+    print_json,
+    print_table,
+    say,
+)
+from pincite.travel import AtOption, VersionOption, former_moment
 from schemas.settings import recipe
 from storage.index import Index
+from storage.past import NOT_KEPT
 from storage.report import Attempt, DocumentReport, attempt_history, document_reports, index_report
 
 
-def status(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:
+def status(
+    index: IndexOption = DEFAULT_INDEX,
+    version: VersionOption = None,
+    at: AtOption = None,
+    json: JsonOption = False,
+) -> None:
     """Counts, the live space, what is stale, the last run."""
     with Index.open(index) as opened:
-        report = index_report(opened, recipe(load_settings()))
+        moment = former_moment(opened, version, at)
+        report = index_report(opened, recipe(load_settings()), moment)
+    former = moment is not None and not moment.newest
     if json:
-        print_json(status_row(report))
+        print_json(status_row(report) | {"not_kept": NOT_KEPT if former else None})
         return
     say(", ".join(f"{count} {state}" for state, count in state_counts(report).items()))
     say(f"{report.chunks} chunks ({report.over_window} over the window), version {report.version}")
@@ -35,6 +53,8 @@ def status(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None
         message = report.last_run["message"]
         why = f", {one_line(str(message))}" if message else ""
         say(f"last run {report.last_run['run_id']}: {report.last_run['state']}{why}")
+    if former:
+        complain(NOT_KEPT)
 
 
 def documents(
@@ -42,13 +62,16 @@ def documents(
     state: Annotated[str | None, typer.Option(help="indexed, failed, stale, pending or running.")] = None,
     collection: Annotated[str | None, typer.Option(help="Only documents of this collection.")] = None,
     attempts: Annotated[bool, typer.Option("--attempts", help="Also every attempt that was made.")] = False,
+    version: VersionOption = None,
+    at: AtOption = None,
     json: JsonOption = False,
 ) -> None:
     """A row per document: state, reason, attempts, pages, chunks, OCR confidence, warnings."""
     with Index.open(index) as opened:
+        moment = former_moment(opened, version, at)
         history = attempt_history(opened) if attempts else {}
-        reports = document_reports(opened, recipe(load_settings()), state)
-        with opened.snapshot() as snapshot:
+        reports = document_reports(opened, recipe(load_settings()), state, moment)
+        with opened.snapshot(moment.version if moment else None) as snapshot:
             space = snapshot.space
     reports = tuple(report for report in reports if collection in (None, report.collection))
     if json:

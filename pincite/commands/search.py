@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from flows.settings import load_settings
 from pincite.commands.filter_options import Rerank, say_no, with_filters
 from pincite.console import (
     DEFAULT_INDEX,
@@ -16,7 +17,7 @@ from pincite.console import (
     print_json,
     say,
 )
-from pincite.settings import load_settings
+from pincite.travel import AtOption, VersionOption, former_version
 from retrieval.filters import Filters
 from retrieval.search import open_index
 from schemas.locators import char_fragment
@@ -34,13 +35,15 @@ def search(
         typer.Option(min=0.0, max=2.0, help="Keep only passages under this cosine distance, at most 4."),
     ] = None,
     rerank: Rerank = False,
+    version: VersionOption = None,
+    at: AtOption = None,
     json: JsonOption = False,
     *,
     filters: Filters,
 ) -> None:
     """Find passages; each comes with the place where it stands."""
     settings = load_settings()
-    with open_index(Path(index), settings) as searcher:
+    with open_index(Path(index), settings, former_version(index, version, at)) as searcher:
         results = searcher.search(query, mode=mode, k=k, threshold=threshold, filters=filters, rerank=rerank)
     if json:
         hits = [asdict(hit) for hit in results.hits]

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, IndexOption, say
-from pincite.settings import load_settings
 from schemas.errors import UsageError
 from storage.index import Index
 

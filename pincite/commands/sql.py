@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, print_json
+from pincite.travel import AtOption, VersionOption, former_moment
 from storage.index import Index
 from storage.sql import query
 
@@ -18,11 +19,13 @@ def sql(
         str, typer.Argument(help="SQL over documents, failures, chunks, texts and postings.")
     ],
     index: IndexOption = DEFAULT_INDEX,
+    version: VersionOption = None,
+    at: AtOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Ask the newest version in SQL (DuckDB, read only). Prints CSV, or JSON with --json."""
+    """Ask the newest version, or a former one, in SQL (DuckDB, read only). Prints CSV, or JSON with --json."""
     with Index.open(index) as opened:
-        table = query(opened, statement)
+        table = query(opened, statement, moment=former_moment(opened, version, at))
     if json:
         print_json(_plain(table.to_pylist()))
         return

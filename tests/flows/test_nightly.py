@@ -1,9 +1,10 @@
 """The nightly flow: real schedules, real processes that hold the index, sources that are gone."""
 
 import asyncio
+import os
+import shutil
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -13,7 +14,7 @@ import yaml
 
 from flows.server import prefect_api
 from schemas.errors import UsageError
-from schemas.settings import Schedule, Settings
+from schemas.settings import Schedule
 from storage.index import Index
 from storage.report import index_report
 from storage.runs import begin_run
@@ -28,6 +29,27 @@ from storage.lock import exclusive
 with exclusive(Path(sys.argv[1])):
     print("held", flush=True)
     signal.pause()
+"""
+
+
+# What `pincite serve` does, until the first run has ended.
+SERVE = """
+import time
+from pathlib import Path
+from flows.schedule import serve_schedule
+from flows.server import prefect_api
+from flows.settings import load_settings
+with (
+    prefect_api(Path("home"), scheduling=True),
+    serve_schedule(Path("pincite-index"), load_settings(), every_s=3),
+):
+    from prefect.client.orchestration import get_client
+    until, done = time.monotonic() + 120, []
+    while not done and time.monotonic() < until:
+        time.sleep(1)
+        with get_client(sync_client=True) as client:
+            done = [run.state for run in client.read_flow_runs() if run.state.is_final()]
+print(done[0].message)
 """
 
 
@@ -94,26 +116,20 @@ def test_a_source_that_is_gone_fails_the_night_and_not_the_other_collections(api
             assert sorted(Path(row.source).name for row in rows) == ["docs", "docs", "other"]
 
 
-def test_the_deployment_runs_at_its_times_in_a_process_of_its_own(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("PREFECT_API_URL", raising=False)  # that of other tests, which schedules nothing
-    from prefect.client.orchestration import get_client
-
-    from flows.schedule import serve_schedule
-
-    index = here / "pincite-index"
-    with prefect_api(here / "home", scheduling=True), serve_schedule(index, Settings(), every_s=3):
-        until = time.monotonic() + 120
-        done: list[str] = []
-        while not done:
-            assert time.monotonic() < until, "no run was scheduled"
-            time.sleep(1)
-            with get_client(sync_client=True) as client:
-                runs = client.read_flow_runs()
-            done = [run.state.message or "" for run in runs if run.state and run.state.is_final()]
-    assert done[0] == "0 discovered, 0 indexed, 0 failed, 0 unchanged, 0 deleted"
-    with Index.open(index) as opened:
+def test_the_deployment_runs_at_its_times_in_a_process_of_its_own(here: Path) -> None:
+    served = subprocess.run(
+        [sys.executable, "-c", SERVE],
+        env={name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+        | {"PYTHONPATH": str(ROOT)},
+        cwd=here,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert served.returncode == 0, served.stderr
+    assert served.stdout == "0 discovered, 0 indexed, 0 failed, 0 unchanged, 0 deleted\n"
+    with Index.open(here / "pincite-index") as opened:
         last = index_report(opened, None).last_run
     assert last is not None and last["state"] == "completed"
 
@@ -164,3 +180,33 @@ def test_prefect_yaml_names_the_flow_and_a_schedule_that_prefect_takes() -> None
     (schedule,) = deployment["schedules"]
     assert schedule_of(Schedule(schedule["cron"], schedule["timezone"])) is not None
     assert set(deployment["parameters"]) <= set(flow.parameters.properties)
+
+
+@pytest.mark.slow
+def test_prefect_yaml_is_deployed_and_run_by_a_worker(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from prefect.client.orchestration import get_client
+
+    def prefect(*arguments: str) -> None:
+        subprocess.run(
+            [sys.executable, "-m", "prefect", *arguments],
+            cwd=here,
+            env={**os.environ, "PWD": str(here), "PYTHONPATH": str(ROOT)},
+            check=True,
+            timeout=200,
+            stdout=subprocess.DEVNULL,
+        )
+
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    shutil.copy(ROOT / "prefect.yaml", here)
+    with prefect_api(here / "home", scheduling=True):
+        prefect("work-pool", "create", "pincite", "--type", "process")
+        prefect("--no-prompt", "deploy", "--all")
+        prefect("deployment", "run", "nightly/nightly")
+        prefect("worker", "start", "--pool", "pincite", "--run-once")
+        with get_client(sync_client=True) as client:
+            states = [run.state for run in client.read_flow_runs() if run.state and run.state.is_final()]
+    assert [state.message for state in states] == [
+        "0 discovered, 0 indexed, 0 failed, 0 unchanged, 0 deleted"
+    ]
+    with Index.open(here / "pincite-index") as opened:
+        assert [one.name for one in index_report(opened, None).collections] == ["docs"]

@@ -1,107 +1,126 @@
-"""A writer that is killed again and again, while other processes read without a pause."""
+"""Writers that index, compact and vacuum are killed again and again, while other processes read without a pause."""
 
+import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
+import pytest
+import sqlalchemy as sa
+
+from storage import ledger, transactions
 from storage.index import Index
-from storage.verify import verify
-from tests.storage.building import fill, found, reindex, states
+from tests.storage.building import found, reindex, states
+from tests.storage.maintaining import broken_checks, compacted, files, vacuumed
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 6.0
-DOCUMENTS = 12
-
-WRITER = """
-import random, sys
-from pathlib import Path
-from tests.storage.building import reindex
-index, source, seed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-draw = random.Random(seed)
-print("writes", flush=True)
-for turn in range(10**6):
-    for number in draw.sample(range(12), 3):
-        path = source / f"{number}.txt"
-        if draw.random() < 0.2:
-            path.unlink(missing_ok=True)
-        elif draw.random() < 0.2 and path.exists():
-            path.rename(source / f"{number + 100}.txt")
-        else:
-            words = f"seed{seed} turn{turn} document{number}"
-            new = source / ".new"  # a kill must not leave half a text: it would be a document of its own
-            new.write_text("# " + words + "".join(f"\\n\\n{words} part{part}" for part in range(number + 1)))
-            new.rename(path)
-    reindex(index, source)
-"""
-
-READER = """
-import sys
-from collections import Counter
-from pathlib import Path
-from storage.index import Index
-from storage.sql import query
-from storage.verify import verify
-index = Path(sys.argv[1])
-reads = versions = last = 0
-print("reads", flush=True)
-while not (index / "stop").exists():
-    with Index.open(index) as opened, opened.snapshot() as snapshot:
-        assert snapshot.version >= last, "versions go forward"
-        versions += snapshot.version > last
-        last = snapshot.version
-        wanted = {one.document_id: one.chunks for one in snapshot.documents()}
-        rows = Counter(snapshot.chunks(["document_id"])["document_id"].to_pylist())
-        assert rows == wanted, (snapshot.version, rows, wanted)
-        postings = snapshot.postings([f"document{number}" for number in range(12)])
-        assert set(postings["document_id"].to_pylist()) == set(rows), snapshot.version
-        assert len({one.path for one in snapshot.documents()}) == len(wanted), "a path is one document"
-        (row,) = query(opened, "SELECT count(*) AS n FROM chunks", snapshot.version).to_pylist()
-        assert row["n"] == sum(wanted.values()), (snapshot.version, row)
-        if reads % 4 == 0:
-            broken = [check for check in verify(opened) if not check.ok]
-            assert {check.name for check in broken} <= {"no document is held by a run that ended"}, broken
-        reads += 1
-print(reads, versions)
-"""
 
 
-def start(code: str, *arguments: object) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None and process.stdout.readline() in ("writes\n", "reads\n")
-    return process
+class Nursery:
+    """A process that forks the others."""
+
+    def __init__(self, index: Path, source: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.storage.torturing", str(index), str(source)],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(self, job: str, seed: int) -> psutil.Process:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(f"{job} {seed}\n")
+        self.process.stdin.flush()
+        return psutil.Process(int(self.process.stdout.readline()))
 
 
-def test_readers_always_see_ledger_and_rows_agree_though_the_writer_is_killed(
-    index: Path, source: Path
-) -> None:
-    draw = random.Random(7)
-    fill(source, {f"{number}.txt": f"# T{number}\n\ndocument{number}" for number in range(DOCUMENTS)})
-    reindex(index, source)
-    readers = [start(READER, index) for _ in range(2)]
-    ends, kills = time.monotonic() + SECONDS, 0
-    while time.monotonic() < ends or kills < 3:
-        writer = start(WRITER, index, source, kills)
-        time.sleep(draw.uniform(0.05, 1.5))
-        assert writer.poll() is None, "the writer ended by itself"
-        writer.send_signal(signal.SIGKILL)
-        writer.communicate()
-        assert writer.returncode == -signal.SIGKILL
-        kills += 1
-    (index / "stop").touch()
-    seen = [reader.communicate(timeout=60)[0].split() for reader in readers]
-    assert [reader.returncode for reader in readers] == [0, 0]
-    assert all(int(reads) > 5 and int(versions) > 1 for reads, versions in seen), seen
-    counts = reindex(index, source)
-    names = sorted(path.name for path in source.glob("*.txt"))
-    assert (counts.failed, sorted(found(index))) == (0, names)
-    assert set(states(index).values()) == {("indexed", None)}
-    with Index.open(index) as opened:
-        assert [check for check in verify(opened) if not check.ok] == []
-    assert found(index) == {
-        path.name: path.read_text().split("\n\n")[1:] for path in sorted(source.glob("*.txt"))
-    }, "no finished document is lost, no text is of an older file"
+@contextmanager
+def nursery(index: Path, source: Path) -> Iterator[Nursery]:
+    one = Nursery(index, source)
+    try:
+        yield one
+    finally:
+        children = psutil.Process(one.process.pid).children(recursive=True)
+        for child in children:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        psutil.wait_procs(children, timeout=10)
+        one.process.kill()
+        one.process.communicate()
+
+
+def texts_of(source: Path) -> dict[str, list[str]]:
+    return {path.name: path.read_text().split("\n\n")[1:] for path in sorted(source.glob("*.txt"))}
+
+
+def torture(index: Path, source: Path, kills: int, seed: int) -> None:
+    for folder in ("history", "faults"):
+        (index.parent / folder).mkdir()
+    draw = random.Random(seed)
+    faults = index.parent / "faults"
+    with nursery(index, source) as forks:
+        first = forks.start("write", seed)
+        time.sleep(2.0)
+        readers = [forks.start("newest", seed), forks.start("held", seed)]
+        kill(first)
+        before = found(index)
+        for number in range(1, kills):
+            writer = forks.start("write", seed + number)
+            time.sleep(draw.uniform(0.05, 1.3))
+            kill(writer)
+            assert not list(faults.iterdir()), [path.read_text() for path in faults.iterdir()]
+            before = nothing_lost(index, source, before)
+        assert all(reader.is_running() for reader in readers)
+    assert [int((index.parent / f"reads-{who}").read_text()) > 5 for who in ("newest", "held")] == [True] * 2
+    clean_end(index, source)
+
+
+def kill(process: psutil.Process) -> None:
+    with suppress(psutil.NoSuchProcess):
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+
+
+def nothing_lost(index: Path, source: Path, before: dict[str, list[str]]) -> dict[str, list[str]]:
+    """What can be found now. A document that could be found and whose file is still the same is among it."""
+    now, there = found(index), texts_of(source)
+    lost = {path for path, said in before.items() if there.get(path) == said and now.get(path) != said}
+    assert not lost, lost
+    return now
+
+
+def clean_end(index: Path, source: Path) -> None:
+    """A last run mends what the kills left; nothing remains of them."""
+    assert reindex(index, source).failed == 0
+    assert found(index) == texts_of(source), "no document is lost, no text is of an older file"
+    assert set(states(index).values()) <= {("indexed", None)}
+    assert broken_checks(index) == []
+    compacted(index)
+    vacuumed(index)
+    assert found(index) == texts_of(source) and broken_checks(index) == []
+    with Index.open(index) as opened, transactions.reading(opened.engine) as connection:
+        claimed = connection.scalars(sa.select(ledger.segments.c.file).order_by(ledger.segments.c.file)).all()
+        assert connection.scalar(sa.select(sa.func.count()).select_from(ledger.readers)) == 0
+        running = sa.select(sa.func.count()).where(ledger.runs.c.state == "running")
+        assert connection.scalar(running) == 0
+    assert files(index) == list(claimed)
+    assert not list((index / "segments").rglob("*.tmp"))
+
+
+@pytest.mark.parametrize("seed", [7])
+def test_twenty_kills_lose_nothing_and_no_reader_sees_a_half(index: Path, source: Path, seed: int) -> None:
+    torture(index, source, kills=20, seed=seed * 1_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_two_hundred_kills(index: Path, source: Path, seed: int) -> None:
+    torture(index, source, kills=200, seed=seed * 10_000)

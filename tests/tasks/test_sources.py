@@ -1,6 +1,10 @@
 """Folders and buckets as sources, their patterns, and what stops a run before anything is deleted."""
 
+import json
 import os
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -8,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from encoders.models import resolve_model
 from schemas.errors import SourceChanged, SourceError, UnconfirmedLoss, UsageError
-from schemas.records import Collection, Counts, Policy
-from schemas.settings import Limits
+from schemas.records import Collection, Counts, Job, Policy
+from schemas.settings import Limits, Settings
 from storage.collections import read_collections
 from storage.commit import lease, publish
 from storage.index import Index
@@ -21,7 +26,9 @@ from storage.verify import verify
 from tasks.bucket import Bucket, at_hand, require_url
 from tasks.discover import discover, look, settle_if_idle
 from tasks.patterns import Patterns
+from tasks.prepare import Order
 from tasks.sources import address_of, open_source
+from tasks.supervise import StageFailed, pool, tagged_processes
 from tests.doubles.s3_server import client, s3_server
 from tests.storage.building import LEASE_S, POLICY, SPACE, fill, finished, found
 
@@ -328,3 +335,40 @@ def test_a_download_leaves_no_file_behind(
     put(bucket, {"a.txt": "first"})
     assert reindex(tmp_path / "index", of("s3://docs")) == Counts(1, indexed=1)
     assert os.listdir(tmp_path / "scratch") == []
+
+
+def test_a_download_that_hangs_ends_at_the_deadline_with_its_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = Job("id", "a.txt", "s3://docs/a.txt", "0" * 64, 1, 1, 1, source="s3://docs", size_bytes=5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-tests")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of-tests")
+        family = f"hang-{os.getpid()}"
+        with pool(1, 1 << 30, family) as workers, pytest.raises(StageFailed) as raised:
+            workers.run("prepare", Order(job, Settings(), resolve_model("all-MiniLM-L6-v2")), 6.0)
+        assert not list(tagged_processes(family))
+    failure = raised.value.failure
+    assert (failure.stage, failure.kind, failure.transient) == ("fetch", "deadline", True)
+
+
+@pytest.mark.slow
+def test_pincite_indexes_a_bucket_as_it_does_a_folder(bucket: Any, tmp_path: Path) -> None:
+    put(bucket, {"manuals/pump.md": "# Pump\n\nThe impeller has nine blades.\n", "manuals/empty.txt": ""})
+    command = [
+        sys.executable,
+        "-m",
+        "pincite",
+        "index",
+        "s3://docs/manuals",
+        "--index",
+        str(tmp_path / "index"),
+    ]
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([*command, "--json"], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert (json.loads(done.stdout)["indexed"], json.loads(done.stdout)["failed"]) == (1, 1)
+    with Index.open(tmp_path / "index") as opened:
+        reports = {one.path: one for one in document_reports(opened, None)}
+        assert all(check.ok for check in verify(opened))
+    assert reports["pump.md"].live is not None and reports["pump.md"].live.title == "Pump"
+    assert (reports["empty.txt"].stage, reports["empty.txt"].collection) == ("extract", "manuals")

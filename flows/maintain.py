@@ -1,0 +1,26 @@
+"""Maintain: keep an index small and quick. For a schedule, beside the nightly reindex.
+
+pincite compact; pincite vacuum --older-than 7d
+
+compact (when there are many units) → vacuum (what is older than the grace time)
+"""
+
+from pathlib import Path
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
+
+from storage.index import Index
+from storage.maintenance import compact_index, vacuum_index
+from storage.vacuum import GRACE_S
+
+
+@flow(name="maintain", persist_result=False)
+def maintain(index: str, grace_s: float = GRACE_S) -> State:
+    """Completed, with the sums in its message. Raises `IndexBusy` while another run holds the index."""
+    with Index.open(Path(index)) as opened:
+        compacted = compact_index(opened, only_when_many=True)
+        vacuumed = vacuum_index(opened, grace_s)
+    merged = f"{compacted.segments_before} segments became {compacted.segments_after}, " if compacted else ""
+    return Completed(message=f"{merged}{vacuumed.files} files and {vacuumed.bytes_freed} bytes were freed")

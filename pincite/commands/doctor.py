@@ -1,0 +1,83 @@
+"""`pincite doctor`."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+from encoders.models import resolve_model
+from flows.settings import load_settings
+from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
+from retrieval.rerank import resolve_reranker
+from schemas.errors import ModelUnavailable, OcrUnavailable, PinciteError
+from schemas.health import Finding
+from schemas.records import Space
+from schemas.settings import Settings, recipe
+from storage.doctor import examine
+from storage.index import LEDGER_FILE, Index
+from tasks.extraction.tesseract import check_languages, installed_languages, version
+
+
+def doctor(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:
+    """Look at tools, models, disk, ledger, segments and documents; each finding comes with its remedy."""
+    settings = load_settings()
+    space, of_index = _index(Path(index), settings)
+    findings = [*_ocr(settings), *_models(settings, space), *of_index]
+    wrong = [finding for finding in findings if finding.level == "wrong"]
+    if json:
+        print_json({"findings": [asdict(finding) for finding in findings], "wrong": len(wrong)})
+    else:
+        for finding in findings:
+            say(f"{finding.level:6}{finding.area:10}{one_line(finding.what)}")
+            if finding.remedy:
+                say(f"{'':16}→ {one_line(finding.remedy)}")
+    raise typer.Exit(ExitCode.FELL_SHORT if wrong else ExitCode.WELL)
+
+
+def _index(path: Path, settings: Settings) -> tuple[Space | None, list[Finding]]:
+    """The live space, None when there is no index that can be read, and what is to be said of the index."""
+    if not (path / LEDGER_FILE).exists():
+        return None, [
+            Finding("ledger", "note", f"there is no index at {path}", "make one: pincite index FOLDER")
+        ]
+    try:
+        with Index.open(path) as opened:
+            findings = list(examine(opened, recipe(settings)))
+            if not os.access(path, os.W_OK):
+                findings.append(Finding("disk", "note", f"{path} can't be written: it can only be searched"))
+            with opened.snapshot() as snapshot:
+                return snapshot.space, findings
+    except PinciteError as error:
+        return None, [Finding("ledger", "wrong", str(error), "restore the index folder from a copy")]
+
+
+def _ocr(settings: Settings) -> Iterator[Finding]:
+    try:
+        check_languages(settings.ocr.languages)
+        languages = ", ".join(settings.ocr.languages)
+        yield Finding("ocr", "ok", f"tesseract {version()} with {languages} of {len(installed_languages())}")
+    except OcrUnavailable as error:
+        yield Finding("ocr", "wrong", "pages without text can't be read", error.message)
+
+
+def _models(settings: Settings, space: Space | None) -> Iterator[Finding]:
+    try:
+        model = resolve_model(settings.model)
+    except ModelUnavailable as error:
+        yield Finding("models", "wrong", f"the embedding model {settings.model} is not here", str(error))
+        return
+    if space and (model.name, model.fingerprint) != (space.model, space.fingerprint):
+        yield Finding(
+            "models",
+            "wrong",
+            f"the settings ask for {model.name} (weights {model.fingerprint[:12]}), the index is of {space}",
+            f"set the model to {space.model} with the weights that it had, or migrate to the new one",
+        )
+    else:
+        yield Finding("models", "ok", f"{model.name}, weights {model.fingerprint[:12]}")
+    try:
+        yield Finding("models", "ok", f"reranker at {resolve_reranker(settings.reranker).folder}")
+    except ModelUnavailable as error:
+        yield Finding("models", "note", "--rerank can't be used", str(error))

@@ -1,0 +1,121 @@
+"""`pincite compact`, `pincite vacuum` and `pincite forget`."""
+
+import re
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.filesize import decimal
+
+from pincite.console import (
+    DEFAULT_INDEX,
+    ExitCode,
+    IndexOption,
+    JsonOption,
+    complain,
+    one_line,
+    print_json,
+    say,
+)
+from schemas.errors import UsageError
+from storage.forget import Forgotten
+from storage.forget import forget as forget_documents
+from storage.forgotten import allow_again as allow
+from storage.forgotten import find
+from storage.index import Index
+from storage.maintenance import compact_index, vacuum_index
+
+_DURATION = re.compile(r"(?P<count>\d{1,9}(?:\.\d+)?)\s*(?P<unit>[smhdw]?)")
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+
+
+def compact(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:
+    """Merge small segments and leave out dead rows. Older versions stay readable until a vacuum."""
+    with Index.open(index) as opened:
+        done = compact_index(opened)
+    assert done is not None
+    if json:
+        print_json(asdict(done))
+        return
+    if done.segments_before == done.segments_after and not done.bytes_written:
+        say(f"Nothing to do: {done.segments_before} segments, none to merge.")
+        return
+    say(f"{done.segments_before} segments became {done.segments_after}, {done.dead_rows} dead rows left out")
+    say(
+        f"{decimal(done.bytes_ended)} became {decimal(done.bytes_written)}, version {done.version}; the old files "
+        "stay for older versions until `pincite vacuum`"
+    )
+
+
+def vacuum(
+    older_than: Annotated[
+        str, typer.Option(help="The grace time: what was replaced longer ago goes; 7d, 12h, 30m, 0.")
+    ] = "7d",
+    index: IndexOption = DEFAULT_INDEX,
+    json: JsonOption = False,
+) -> None:
+    """Remove what only old versions hold. What a living reader reads stays."""
+    grace_s = seconds_of(older_than)
+    with Index.open(index) as opened:
+        done = vacuum_index(opened, grace_s)
+    if json:
+        print_json(asdict(done))
+        return
+    say(f"{done.files} files removed, {decimal(done.bytes_freed)} freed, {done.revisions} former revisions")
+    say(f"the oldest version that can be read is {done.oldest}")
+    for reader in done.held_by:
+        complain(f"kept more for a reader: {reader}")
+
+
+def forget(
+    documents: Annotated[list[str], typer.Argument(help="Paths or ids of documents, also of deleted ones.")],
+    allow_again: Annotated[
+        bool, typer.Option("--allow-again", help="Let forgotten documents be indexed again instead.")
+    ] = False,
+    index: IndexOption = DEFAULT_INDEX,
+    json: JsonOption = False,
+) -> None:
+    """Remove documents from every version: texts, vectors, words and caches; then scan the folder for traces.
+
+    Their files are not indexed again, under their name or with their bytes, until --allow-again.
+    """
+    with Index.open(index) as opened:
+        if allow_again:
+            allowed = sum(allow(opened, name) for name in documents)
+            print_json({"allowed": allowed}) if json else say(f"{allowed} may be indexed again")
+            return
+        asked = {one.document_id: one for name in documents for one in find(opened, name)}
+        done = forget_documents(opened, list(asked.values()))
+    if json:
+        print_json(asdict(done))
+    else:
+        _show_forgotten(done)
+    raise typer.Exit(ExitCode.FELL_SHORT if done.proof.found else ExitCode.WELL)
+
+
+def _show_forgotten(done: Forgotten) -> None:
+    proof = done.proof
+    say(
+        f"{len(done.document_ids)} documents forgotten: {done.erased.rows} rows of {done.erased.segments} segments, "
+        f"{done.erased.revisions} revisions, {done.erased.side_files} side files"
+    )
+    say(
+        f"scanned {proof.files} files, {decimal(proof.size_bytes)}, {proof.rows} rows, for {proof.strings} strings "
+        f"and {proof.vectors} vectors: {'nothing found' if not proof.found else 'TRACES FOUND'}"
+    )
+    for trace in proof.found:
+        complain(f"left: {one_line(trace)}")
+    if proof.shared:
+        say(f"{proof.shared} of the strings stand in other documents too, so nothing follows from them")
+    for copy in done.copies:
+        complain(f"{one_line(copy)} has the same bytes and is not forgotten: forget it too if it should be")
+    for reader in done.readers:
+        complain(f"{reader} reads the index: it may keep the text in memory until it searches again or ends")
+
+
+def seconds_of(duration: str) -> float:
+    """A duration in seconds. Raises `UsageError`."""
+    match = _DURATION.fullmatch(duration.strip().lower())
+    if match is None:
+        raise UsageError(f"{duration!r} is no duration: write 7d, 12h, 30m or 90s")
+    return float(match["count"]) * _SECONDS[match["unit"]]

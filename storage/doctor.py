@@ -1,0 +1,204 @@
+"""Doctor: how an index is, from its ledger and its folder. Nothing is changed, no segment is read.
+
+`storage.verify` reads everything; this looks at what can be seen in a moment.
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+
+from schemas.errors import PinciteError
+from schemas.health import Finding
+from storage import ledger, transactions
+from storage.cache import FOLDER as CACHE
+from storage.compaction import MOST_UNITS
+from storage.index import Index
+from storage.pack_file import Damaged, map_file
+from storage.packs import units_in
+from storage.processes import has_died
+from storage.readers import living
+from storage.report import document_reports
+from storage.segments import REMEDY, unclaimed
+from storage.vacuum import freeable
+from storage.versions import local, oldest_version
+
+LEAST_FREE_BYTES = 1 << 30
+RUN_AGAIN = "run `pincite index` over its folder again"
+
+
+def examine(index: Index, current_recipe: str | None) -> tuple[Finding, ...]:
+    """The findings, area by area. A ledger that is damaged is the only one then."""
+    damage = list(_ledger(index))
+    if any(finding.level == "wrong" for finding in damage):
+        return tuple(damage)
+    looks = (_documents(index, current_recipe), _runs(index), _segments(index), _cache(index), _disk(index))
+    return (*damage, *(finding for look in looks for finding in look), *_versions(index))
+
+
+def _ledger(index: Index) -> Iterator[Finding]:
+    try:
+        with transactions.reading(index.engine) as connection:
+            faults = [row[0] for row in connection.exec_driver_sql("PRAGMA quick_check(5)") if row[0] != "ok"]
+            version = ledger.current_version(connection)
+    except PinciteError as error:
+        yield Finding("ledger", "wrong", str(error), "restore the index folder from a copy")
+        return
+    if faults:
+        yield Finding(
+            "ledger",
+            "wrong",
+            f"the ledger is damaged: {'; '.join(faults)}",
+            "restore the index folder from a copy, or index again into a new folder",
+        )
+        return
+    yield Finding("ledger", "ok", f"whole, schema {ledger.SCHEMA_VERSION}, version {version}")
+
+
+_REMEDIES = {
+    "encrypted": "save the file without a password",
+    "unsupported": "convert it to a format that is read (README.md lists them)",
+    "unreadable": "look at the reason with `pincite documents --state failed`; mend or replace the file",
+    "limit": "raise the limit that the reason names, then `pincite retry`",
+    "ocr-unavailable": "install what the reason names, then `pincite retry`",
+    "unavailable": "see that the file can be read, then `pincite retry`",
+}
+
+
+def _documents(index: Index, current_recipe: str | None) -> Iterator[Finding]:
+    reports = document_reports(index, current_recipe)
+    failed = Counter(report.kind or "error" for report in reports if report.state == "failed")
+    stale = Counter(report.stale_reason for report in reports if report.stale_reason)
+    for kind, count in sorted(failed.items()):
+        yield Finding(
+            "documents",
+            "wrong",
+            f"{count} failed: {kind}",
+            _REMEDIES.get(kind, "see `pincite documents --state failed`, then `pincite retry`"),
+        )
+    for reason, count in sorted(stale.items()):
+        yield Finding("documents", "note", f"{count} stale: {reason}", RUN_AGAIN)
+    if not failed and not stale:
+        yield Finding("documents", "ok", f"{len(reports)}, none failed or stale")
+
+
+def _runs(index: Index) -> Iterator[Finding]:
+    documents, runs = ledger.documents, ledger.runs
+    with transactions.reading(index.engine) as connection:
+        rows = connection.execute(sa.select(runs).where(runs.c.state == "running")).all()
+        alive = {row.run_id: row for row in rows if not has_died(row.host, row.pid)}
+        open_documents = connection.execute(
+            sa.select(documents.c.state, documents.c.lease_owner).where(
+                documents.c.state.in_(("running", "pending"))
+            )
+        ).all()
+        unfinished = connection.scalar(sa.select(sa.func.count()).where(ledger.forgotten.c.done_at.is_(None)))
+        readers = living(connection)
+    stuck = sum(row.state == "running" and row.lease_owner not in alive for row in open_documents)
+    if stuck:
+        yield Finding("documents", "wrong", f"{stuck} stuck: the run that held them is gone", RUN_AGAIN)
+    waiting = sum(row.state == "pending" for row in open_documents)
+    if waiting and not alive:
+        yield Finding("documents", "wrong", f"{waiting} wait and no run is at work", RUN_AGAIN)
+    if unfinished:
+        yield Finding(
+            "documents",
+            "wrong",
+            f"{unfinished} are not forgotten to the end",
+            "any run finishes it: `pincite compact`",
+        )
+    for row in alive.values():
+        yield Finding(
+            "runs",
+            "note",
+            f"{row.kind} is running: process {row.pid} on {row.host} since {local(row.started_at)}",
+        )
+    for reader in readers:
+        yield Finding(
+            "readers", "note", f"process {reader.pid} on {reader.host} reads version {reader.version}"
+        )
+
+
+def _segments(index: Index) -> Iterator[Finding]:
+    with transactions.reading(index.engine) as connection:
+        rows = connection.execute(sa.select(ledger.segments)).all()
+    lost, damaged = [], []
+    for row in rows:
+        path = index.path / row.file
+        if not path.is_file():
+            lost.append(row.file)
+        elif path.stat().st_size != row.size_bytes:
+            damaged.append(row.file)
+    for files, what in ((lost, "missing"), (damaged, "not of the size that was written")):
+        if files:
+            yield Finding("segments", "wrong", f"{len(files)} {what}, first {files[0]}", REMEDY)
+    if not lost and not damaged:
+        live = sum(row.ended_version is None for row in rows)
+        yield Finding(
+            "segments", "ok", f"{len(rows)} are there; `pincite verify` also reads the {live} newest"
+        )
+    if orphans := unclaimed(index.path, {row.file for row in rows}):
+        yield Finding(
+            "segments",
+            "note",
+            f"{len(orphans)} files that no transaction claimed, of a run that was killed or is at work",
+            "the next run removes them",
+        )
+    units = Counter((row.space_id, row.began_version) for row in rows if row.ended_version is None)
+    per_space = Counter(space for space, _ in units)
+    if (most := max(per_space.values(), default=0)) > MOST_UNITS:
+        yield Finding("segments", "note", f"{most} small units make searches slow", "pincite compact")
+
+
+def _cache(index: Index) -> Iterator[Finding]:
+    with index.snapshot() as snapshot:
+        wanted = {unit.key for unit in snapshot.units}
+    offered: set[str] = set()
+    size = 0
+    for path in sorted((index.path / CACHE).glob("*.pack")):
+        try:
+            offered.update(units_in(map_file(path)))
+            size += path.stat().st_size
+        except (OSError, Damaged) as error:
+            yield Finding(
+                "cache", "note", f"{path.name} can't be used: {error}", "the next search makes it again"
+            )
+    missing = len(wanted - offered)
+    if missing:
+        yield Finding(
+            "cache", "note", f"{missing} of {len(wanted)} units are not in it", "the next search makes them"
+        )
+    else:
+        yield Finding("cache", "ok", f"complete, {size} bytes")
+
+
+def _disk(index: Index) -> Iterator[Finding]:
+    free = shutil.disk_usage(index.path).free
+    segments = ledger.segments
+    with transactions.reading(index.engine) as connection:
+        query = sa.select(sa.func.sum(segments.c.size_bytes)).where(segments.c.ended_version.is_(None))
+        live = connection.scalar(query) or 0
+    if free < max(LEAST_FREE_BYTES, live):
+        yield Finding(
+            "disk",
+            "wrong",
+            f"{free} bytes are free; a compaction may need {live} more beside what is there",
+            "free some: `pincite vacuum` removes what only old versions have",
+        )
+    else:
+        yield Finding("disk", "ok", f"{free} bytes are free")
+
+
+def _versions(index: Index) -> Iterator[Finding]:
+    files, size = freeable(index)
+    with transactions.reading(index.engine) as connection:
+        oldest, newest = oldest_version(connection), ledger.current_version(connection)
+    if files:
+        yield Finding(
+            "versions",
+            "note",
+            f"vacuum could free {files} files, {size} bytes, of old versions",
+            "pincite vacuum",
+        )
+    yield Finding("versions", "ok", f"{oldest} to {newest} can be read")

@@ -1,0 +1,247 @@
+"""Exchange: a whole index as one file, and one version as plain Parquet.
+
+The file is a tar archive: a manifest with the sha256 of every other member, the ledger, and the segments that it
+names. What can be derived (the search cache) and what belongs to one machine (Prefect's database) is not in it.
+"""
+
+import hashlib
+import io
+import json
+import os
+import sqlite3
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import pyarrow.parquet as pq
+import sqlalchemy as sa
+
+from schemas.errors import IndexBroken, PinciteError, UsageError
+from schemas.tables import SEGMENT_SCHEMAS
+from storage import ledger, transactions
+from storage.disk import writable
+from storage.index import LEDGER_FILE, Index
+from storage.readers import holding
+from storage.segments import FOLDER, REMEDY, missing
+from storage.sql import query
+from storage.versions import oldest_version
+
+MANIFEST = "pincite-export.json"
+FORMAT = 1
+_ROW_GROUP = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What an archive holds."""
+
+    version: int
+    segments: int
+    size_bytes: int  # of ledger and segments
+
+
+def export_index(index: Index, target: Path) -> Exchanged:
+    """Writes the whole index, all its versions, to one file, while runs go on. Raises `UsageError` when it exists.
+
+    The ledger is copied as of one moment, and a lease keeps every segment that it names.
+    """
+    if target.exists():
+        raise UsageError(f"{target} exists: choose another name, or remove it")
+    with transactions.reading(index.engine) as connection:
+        oldest = oldest_version(connection)
+    with (
+        writable(target),
+        holding(index.engine, oldest),
+        tempfile.TemporaryDirectory(prefix=".pincite-export-", dir=target.absolute().parent) as folder,
+    ):
+        copied = Path(folder) / LEDGER_FILE
+        _copy_ledger(index, copied)
+        version, segments = _named_by(copied)
+        draft = Path(folder) / "draft"
+        size = _write_archive(index.path, draft, copied, version, segments)
+        os.replace(draft, target)
+    return Exchanged(version, len(segments), size)
+
+
+def _copy_ledger(index: Index, target: Path) -> None:
+    with transactions.readable(), closing(sqlite3.connect(target)) as copy:
+        raw = index.engine.raw_connection()
+        try:
+            source = raw.driver_connection
+            assert isinstance(source, sqlite3.Connection)
+            source.backup(copy)
+        finally:
+            raw.close()
+        copy.execute("DELETE FROM readers")
+        copy.commit()
+        copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
+
+
+def _named_by(copied: Path) -> tuple[int, Mapping[str, str]]:
+    """(newest version, sha256 of each segment file) of a ledger."""
+    engine = transactions.connect(copied)
+    try:
+        with transactions.reading(engine) as connection:
+            rows = connection.execute(
+                sa.select(ledger.segments.c.file, ledger.segments.c.sha256).order_by(ledger.segments.c.file)
+            )
+            return ledger.current_version(connection), {row.file: row.sha256 for row in rows}
+    finally:
+        engine.dispose()
+
+
+def _write_archive(index: Path, draft: Path, copied: Path, version: int, segments: Mapping[str, str]) -> int:
+    data = copied.read_bytes()
+    digests = {LEDGER_FILE: hashlib.sha256(data).hexdigest(), **segments}
+    manifest = {"format": FORMAT, "version": version, "made_at": time.time(), "sha256": digests}
+    size = len(data)
+    with draft.open("wb") as file:
+        with tarfile.open(fileobj=file, mode="w|") as archive:
+            _add(archive, MANIFEST, json.dumps(manifest, indent=1).encode())
+            _add(archive, LEDGER_FILE, data)
+            for name, digest in segments.items():
+                data = _read_whole(index, name, digest)
+                size += len(data)
+                _add(archive, name, data)
+        file.flush()
+        os.fsync(file.fileno())
+    return size
+
+
+def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    archive.addfile(member, io.BytesIO(data))
+
+
+def _read_whole(index: Path, file: str, digest: str) -> bytes:
+    try:
+        data = (index / file).read_bytes()
+    except FileNotFoundError as error:
+        raise missing(index, file) from error
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise IndexBroken(f"{file} is not what was written: {REMEDY}")
+    return data
+
+
+def import_index(source: Path, target: Path) -> Exchanged:
+    """Makes an index folder of an archive: whole, or not at all.
+
+    Raises `UsageError` when there is something at `target`, and for an archive that is cut off, changed or foreign.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"there is something at {target}: import into a folder that is not there yet")
+    parent = target.absolute().parent
+    with writable(target):
+        parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=".pincite-import-", dir=parent))
+    try:
+        with _refusing(source), tarfile.open(source, "r|*") as archive:
+            manifest, size = _unpack(archive, folder)
+        version, segments = _named_by(folder / LEDGER_FILE)
+        lacking = sorted(set(segments) - set(manifest))
+        if lacking:
+            raise UsageError(f"{source} has no {lacking[0]}, which its ledger names: nothing was imported")
+        with writable(target):
+            os.replace(folder, target)
+    except BaseException:
+        _remove(folder)
+        raise
+    return Exchanged(version, len(segments), size)
+
+
+@contextmanager
+def _refusing(source: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise UsageError(f"no such file: {source}") from error
+    except (tarfile.TarError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{source} is no whole export of Pincite ({error}): nothing was imported") from error
+
+
+def _unpack(archive: tarfile.TarFile, folder: Path) -> tuple[Mapping[str, str], int]:
+    """(sha256 by member, bytes). Each member is compared with the manifest, which comes first."""
+    first = archive.next()
+    if first is None or first.name != MANIFEST:
+        raise ValueError("its manifest does not come first")
+    manifest = json.loads(_content(archive, first))
+    if manifest["format"] != FORMAT:
+        raise ValueError(f"it is of format {manifest['format']}, this Pincite reads {FORMAT}")
+    wanted: dict[str, str] = manifest["sha256"]
+    left, size = dict(wanted), 0
+    while (member := archive.next()) is not None:
+        data = _content(archive, member)
+        if hashlib.sha256(data).hexdigest() != left.pop(_safe(member.name), None):
+            raise ValueError(f"{member.name} is not what was exported")
+        path = folder / member.name
+        with writable(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        size += len(data)
+    if left:
+        raise ValueError(f"{min(left)} is missing, and {len(left) - 1} members more")
+    return wanted, size
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    content = archive.extractfile(member)
+    if content is None:
+        raise ValueError(f"{member.name} is no file")
+    data = content.read()
+    if len(data) != member.size:
+        raise ValueError(f"{member.name} is cut off")
+    return data
+
+
+def _safe(name: str) -> str:
+    """The name of a member that may be written. Raises `ValueError` for any other."""
+    parts = PurePosixPath(name).parts
+    of_segment = len(parts) == 3 and parts[0] == FOLDER and parts[1] in SEGMENT_SCHEMAS and ".." not in parts
+    if name != LEDGER_FILE and not of_segment:
+        raise ValueError(f"{name!r} is no part of an index")
+    return name
+
+
+def _remove(folder: Path) -> None:
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    folder.rmdir()
+
+
+def export_parquet(index: Index, target: Path, version: int | None = None) -> dict[str, int]:
+    """Writes the live rows of a version as plain Parquet, a file a table, and returns the rows by table.
+
+    `documents` has those of the view of that name. Raises `UsageError` when there is something at `target`.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"there is something at {target}: export into a folder that is not there yet")
+    counts: dict[str, int] = {}
+    with writable(target):
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=".pincite-export-", dir=target.absolute().parent))
+    try:
+        with writable(target), index.held_snapshot(version) as snapshot:
+            documents = query(index, "FROM documents ORDER BY path", snapshot.version)
+            pq.write_table(documents, draft / "documents.parquet", compression="zstd")
+            counts["documents"] = documents.num_rows
+            for kind, schema in SEGMENT_SCHEMAS.items():
+                counts[kind] = 0
+                with pq.ParquetWriter(draft / f"{kind}.parquet", schema, compression="zstd") as writer:
+                    for segment in snapshot.of_kind(kind):
+                        rows = snapshot.rows(segment).cast(schema)
+                        writer.write_table(rows, row_group_size=_ROW_GROUP)
+                        counts[kind] += rows.num_rows
+            os.chmod(draft, 0o755)
+            os.replace(draft, target)
+    except (PinciteError, OSError):
+        _remove(draft)
+        raise
+    return counts

@@ -1,0 +1,121 @@
+"""Forgotten documents: what was asked to be forgotten, and what therefore is not indexed again.
+
+Of a forgotten document the ledger keeps its id, a hash of its name and the hashes of its files' bytes: enough to
+know it when it comes back, and nothing that can be read.
+"""
+
+import hashlib
+import time
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from schemas.errors import NotFound, UsageError
+from schemas.records import SourceFile
+from storage import ledger, transactions
+from storage.index import Index
+
+BLANK = "//forgotten/"
+"""Before its id, the name that the row of a forgotten document bears: no file can have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A document that is to be forgotten."""
+
+    document_id: str
+    source: str
+    paths: tuple[str, ...]  # all that it ever had
+
+
+def find(index: Index, name: str) -> tuple[Asked, ...]:
+    """The documents, living or not, that have or ever had this path, or have this id. Raises `NotFound`.
+
+    Raises `UsageError` when documents of several sources have this path.
+    """
+    documents, revisions = ledger.documents, ledger.revisions
+    had = sa.exists().where(revisions.c.document_id == documents.c.document_id, revisions.c.path == name)
+    query = sa.select(documents).where(
+        sa.or_(documents.c.path == name, documents.c.document_id == name, had),
+        documents.c.document_id.not_in(sa.select(ledger.forgotten.c.document_id)),
+    )
+    with transactions.reading(index.engine) as connection:
+        rows = connection.execute(query.order_by(documents.c.document_id)).all()
+        if not rows:
+            raise NotFound(f"the index has no document {name!r}: `pincite documents` lists them")
+        if len({row.source for row in rows}) > 1:
+            ids = ", ".join(f"{row.document_id} ({row.source})" for row in rows)
+            raise UsageError(f"documents of several sources are named {name!r}: say which by its id, {ids}")
+        return tuple(Asked(row.document_id, row.source, _paths(connection, row)) for row in rows)
+
+
+def _paths(connection: sa.Connection, row: sa.Row[Any]) -> tuple[str, ...]:
+    revisions = ledger.revisions
+    of_it = sa.select(revisions.c.path).where(revisions.c.document_id == row.document_id)
+    return tuple(sorted({row.path, *connection.scalars(of_it)}))
+
+
+def ask(index: Index, asked: Sequence[Asked]) -> None:
+    """Writes down what is to be forgotten: from here on every run finishes what is not done of it."""
+    with transactions.writing(index.engine) as connection:
+        for one in asked:
+            connection.execute(
+                ledger.forgotten.insert().values(
+                    document_id=one.document_id,
+                    name_sha256=name_hash(one.source, one.paths[-1]),
+                    contents=_contents(connection, one.document_id),
+                    asked_at=time.time(),
+                )
+            )
+
+
+def _contents(connection: sa.Connection, document_id: str) -> list[str]:
+    documents, revisions = ledger.documents, ledger.revisions
+    of_rows = sa.select(revisions.c.source_sha256).where(revisions.c.document_id == document_id)
+    now = sa.select(documents.c.sha256).where(documents.c.document_id == document_id)
+    return sorted({*connection.scalars(of_rows), *connection.scalars(now)} - {""})
+
+
+def name_hash(source: str, path: str) -> str:
+    return hashlib.sha256(f"{source}\0{path}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def remembered(
+    connection: sa.Connection, source: str, known: Container[str], files: Sequence[SourceFile]
+) -> tuple[SourceFile, ...]:
+    """The files without those of forgotten documents: of the same name, or with the same bytes.
+
+    Files of `known` paths, those of living documents, stay: a copy is forgotten only when that is asked.
+    """
+    rows = connection.execute(sa.select(ledger.forgotten)).all()
+    if not rows:
+        return tuple(files)
+    names = {row.name_sha256 for row in rows}
+    contents = {digest for row in rows for digest in row.contents}
+    return tuple(
+        file
+        for file in files
+        if file.path in known or (file.sha256 not in contents and name_hash(source, file.path) not in names)
+    )
+
+
+def allow_again(index: Index, name: str) -> int:
+    """Lets a forgotten document be indexed again, by the path or id that it had. Raises `NotFound`."""
+    forgotten, documents = ledger.forgotten, ledger.documents
+    with transactions.writing(index.engine) as connection:
+        sources = connection.scalars(sa.select(documents.c.source).distinct()).all()
+        hashes = [name_hash(source, name) for source in sources]
+        named = sa.or_(forgotten.c.document_id == name, forgotten.c.name_sha256.in_(hashes))
+        dropped = connection.execute(forgotten.delete().where(named, forgotten.c.done_at.is_not(None)))
+    if not dropped.rowcount:
+        raise NotFound(f"no forgotten document was named {name!r}, or it is not yet forgotten to the end")
+    return dropped.rowcount
+
+
+def unfinished(connection: sa.Connection) -> tuple[str, ...]:
+    """Ids of documents that were asked to be forgotten and are not to the end."""
+    forgotten = ledger.forgotten
+    query = sa.select(forgotten.c.document_id).where(forgotten.c.done_at.is_(None))
+    return tuple(connection.scalars(query.order_by(forgotten.c.document_id)))

@@ -1,0 +1,38 @@
+"""The flow `evaluate` on a real index: completed when as good, failed with the questions when not."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from schemas.settings import Settings
+from storage.evaluations import kept
+from tests.storage.building import fill
+
+
+@pytest.mark.usefixtures("api")
+def test_the_flow_fails_when_a_reindex_lost_an_answer(tmp_path: Path) -> None:
+    from flows.evaluate import evaluate
+    from flows.reindex import reindex
+
+    source, index = tmp_path / "source", tmp_path / "index"
+    questions = tmp_path / "set.jsonl"
+    questions.write_text(
+        "\n".join(
+            json.dumps(one)
+            for one in (
+                {"id": "mud", "question": "why does the pump stop", "needle": "Mud stops the pump."},
+                {"id": "paint", "question": "which colour is it", "needle": "The casing is blue."},
+            )
+        ),
+        encoding="utf-8",
+    )
+    fill(source, {"pump.md": "# Pump\n\nMud stops the pump.", "paint.md": "# Paint\n\nThe casing is blue."})
+    reindex(str(source), str(index), Settings())
+    first = evaluate(str(index), str(questions), Settings(), return_state=True)
+    assert first.is_completed() and "recall@4 1.000" in (first.message or "")
+    (source / "paint.md").write_text("# Paint\n\nThe casing was blue.", encoding="utf-8")
+    reindex(str(source), str(index), Settings())
+    second = evaluate(str(index), str(questions), Settings(), return_state=True)
+    assert second.is_failed() and "paint" in (second.message or "")
+    assert len(kept(index)) == 2

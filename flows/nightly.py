@@ -13,7 +13,6 @@ from prefect import flow, get_run_logger
 from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Completed, Failed
 
-from encoders.models import resolve_model
 from flows.notify import failure_report, tell
 from flows.reindex import reindex
 from flows.settings import load_settings
@@ -23,7 +22,8 @@ from schemas.settings import Settings
 from storage.collections import read_collections
 from storage.index import Index
 from tasks.discover import settle_if_idle
-from tasks.plan import Choice, chosen_collections, policy_of, space_of
+from tasks.plan import Choice, chosen_collections
+from tasks.spaces import made_or_opened, policy_for
 
 
 @flow(name="nightly", persist_result=False)
@@ -45,7 +45,7 @@ def nightly(
     now = time.time() if patient and wanted is None else None
     folder, began = Path(index), time.time()
     outcomes: list[Outcome] = []
-    with Index.create(folder, space_of(resolve_model(settings.model), settings)) as opened:
+    with made_or_opened(folder, settings) as opened:
         chosen = chosen_collections(read_collections(opened), settings, Choice(collection=collection))
         try:
             for one in chosen:
@@ -73,7 +73,7 @@ def _update(
     confirmed_deletions: int | None,
     now: float | None,
 ) -> Outcome:
-    policy = policy_of(settings, retry, confirmed_deletions, now)
+    policy = policy_for(index, settings, retry, confirmed_deletions, now)
     began = time.monotonic()
     try:
         counts = settle_if_idle(index, collection, policy, settings.limits)

@@ -9,6 +9,7 @@ import hashlib
 import os
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from prefect import flow
@@ -23,21 +24,22 @@ from schemas.records import Collection, Policy, Registered
 from schemas.settings import Settings
 from storage.cache import refresh_cache
 from storage.compaction import compact_when_many
-from storage.index import Index
 from storage.runs import begin_run, finish_run
+from storage.spaces import spaces_of
 from tasks.discover import discover
 from tasks.document import Line, document_task
 from tasks.embed import EmbedOrder
 from tasks.observe import Observer, observing
-from tasks.plan import policy_of, space_of
+from tasks.plan import space_of
+from tasks.probes import check_probes
 from tasks.publish import Publisher
 from tasks.sources import address_of
+from tasks.spaces import made_or_opened, policy_for, resolved
+from tasks.standby import EMBEDDER_MEMORY_BYTES, embed_in, standbys
 from tasks.supervise import end_leftovers, pool
 
 IN_FLIGHT = 16
 """Documents handed out at a time: enough to share a commit and keep every child busy, few enough for memory."""
-
-EMBEDDER_MEMORY_BYTES = 6 << 30
 
 
 @flow(
@@ -60,13 +62,15 @@ def reindex(
     `collection` is that of the source as it shall be from now on, where it is not as the ledger has it; `retry`,
     `confirmed_deletions` and `now` are as in `Policy`.
     """
-    model = resolve_model(settings.model)
-    policy = policy_of(settings, retry, confirmed_deletions, now)
     with (
-        Index.create(Path(index), space_of(model, settings)) as opened,
+        made_or_opened(Path(index), settings) as opened,
         begin_run(opened, "reindex", address_of(source)) as run,
         observing(run) as observer,
     ):
+        settings = resolved(opened.path, settings)  # once more: a migration may have switched before our lock
+        model = resolve_model(settings.model)
+        opened.require_space(space_of(model, settings))
+        policy = policy_for(opened, settings, retry, confirmed_deletions, now)
         registered = discover(run, policy, collection, settings.limits)
         if registered.pending:
             _index_documents(observer, registered, settings, policy, model)
@@ -96,8 +100,18 @@ def _index_documents(
         embedding = children.enter_context(
             pool(1, EMBEDDER_MEMORY_BYTES, family, first=("embed", EmbedOrder(model, ())))
         )
+        check_probes(run.index, spaces_of(run.index)[0], partial(embed_in, embedding, model))
+        beside = children.enter_context(standbys(run.index, family, settings.limits.deadline_s))
         line = Line(
-            run, policy, settings, model, extraction, embedding, Publisher(run, policy), observer=observer
+            run,
+            policy,
+            settings,
+            model,
+            extraction,
+            embedding,
+            Publisher(run, policy),
+            tuple(beside),
+            observer=observer,
         )
         suspects, others = registered.pending[: registered.alone], registered.pending[registered.alone :]
         hand_out(document_task(line), suspects, 1, line.errors)

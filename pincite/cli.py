@@ -22,6 +22,10 @@ COMMANDS = {
         "pincite.commands.index:retry",
         "Try failed documents again, also those whose failure looked permanent.",
     ),
+    "migrate": (
+        "pincite.commands.migrate:migrate",
+        "Move the index to another embedding model or chunker while it is searched; or go on, switch back, give up.",
+    ),
     "status": ("pincite.commands.report:status", "Counts, the live space, what is stale, the last run."),
     "documents": (
         "pincite.commands.report:documents",

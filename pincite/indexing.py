@@ -11,7 +11,6 @@ from typing import cast
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from encoders.models import resolve_model
 from flows.notify import failure_report, tell
 from pincite.console import ExitCode, complain, errors, one_line, print_json, say
 from schemas.errors import PinciteError, SourceError
@@ -21,8 +20,8 @@ from storage.collections import read_collections
 from storage.index import LEDGER_FILE, Index
 from storage.report import document_reports, index_report, progress
 from tasks.discover import settle_if_idle
-from tasks.plan import policy_of, space_of
 from tasks.sources import open_source
+from tasks.spaces import made_or_opened, policy_for
 
 _COUNTS = ("discovered", "indexed", "unchanged", "failed", "deleted")
 _SHOWN_FAILURES = 20
@@ -48,18 +47,17 @@ def run_all(
 
     A source that can't be listed, or that looks emptied, is told and does not keep the others from being indexed.
     """
-    model = resolve_model(settings.model)
     if not (index / LEDGER_FILE).is_file():
         for collection in collections:  # before a folder is made for an index of nothing
             open_source(collection, index, settings.limits)
     done: list[Outcome] = []
     since = time.time()
-    with Index.create(index, space_of(model, settings)) as opened, ExitStack() as server:
+    with made_or_opened(index, settings) as opened, ExitStack() as server:
         flow = _Flow(server, index, settings, retry, confirmed_deletions)
         for collection in collections:
             began = time.monotonic()
             try:
-                policy = policy_of(settings, retry, confirmed_deletions)
+                policy = policy_for(opened, settings, retry, confirmed_deletions)
                 settled = settle_if_idle(opened, collection, policy, settings.limits)
                 with nullcontext() if settled else _progress(opened, collection.source):
                     counts = settled or flow.run(collection)

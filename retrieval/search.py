@@ -27,11 +27,11 @@ from retrieval.ranking import Mode, Ranked, bm25_ranking, dense_ranking, hybrid_
 from retrieval.refusal import MOST_PASSAGES, Threshold, threshold_of, under_cut
 from retrieval.rerank import RERANK_DEPTH, Reranker, reordered, resolve_reranker, score
 from schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch, UsageError
-from schemas.records import Hit, Space
+from schemas.records import Hit
 from schemas.settings import Settings
 from storage.index import Index
 from storage.readers import Lease
-from storage.snapshot import LiveDocument
+from storage.snapshot import LiveDocument, Snapshot
 from storage.texts import StoredText, read_texts
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Searcher:
             self._lease.hold(version)
             with index.snapshot(version) as snapshot:
                 self._corpus = Corpus(snapshot)
-        self._model: Model | None = None
+        self._models: dict[int, Model] = {}  # by the key of the space that is searched
 
     def __enter__(self) -> Searcher:
         return self
@@ -116,7 +116,7 @@ class Searcher:
 
         Raises `SpaceMismatch` and `ModelUnavailable` as `search` does.
         """
-        model = self._require_model(self._corpus_now().space)
+        model = self._require_model(self._corpus_now().snapshot)
         with _encoding:
             vectors = np.asarray(_embedder(model).embed_queries(queries), dtype=np.float32)
         return _checked(vectors.reshape(len(queries), -1), model)
@@ -184,7 +184,7 @@ class Searcher:
         if mode == "bm25":
             lexical = self._lexical(query, corpus, among)
             return lambda depth: bm25_ranking(lexical, depth)
-        model = self._require_model(corpus.space)
+        model = self._require_model(corpus.snapshot)
         if not len(corpus):
             return lambda _depth: []
         looked_at = corpus.live if among is None and not corpus.every_row_lives else among
@@ -227,12 +227,16 @@ class Searcher:
             for rank, (one, passage) in enumerate(found, start=1)
         )
 
-    def _require_model(self, space: Space) -> Model:
-        """The settings' model, found but not loaded. Raises `SpaceMismatch` unless the index is of it."""
+    def _require_model(self, snapshot: Snapshot) -> Model:
+        """The settings' model, or the index's where they name none, found but not loaded.
+
+        Raises `SpaceMismatch` unless the index is of it.
+        """
+        space, own = snapshot.space, snapshot.model_setting
         with self._lock:
-            if self._model is None:
-                self._model = resolve_model(self._settings.model)
-        model = self._model
+            if snapshot.space_id not in self._models:
+                self._models = {snapshot.space_id: resolve_model(self._settings.model or own)}
+            model = self._models[snapshot.space_id]
         if (model.name, model.fingerprint, model.dimension) != (
             space.model,
             space.fingerprint,
@@ -241,7 +245,8 @@ class Searcher:
             raise SpaceMismatch(
                 f"the index at {self._index.path} is of the space {space}; the settings ask for the model "
                 f"{model.name} (weights {model.fingerprint[:12]}, {model.dimension} dimensions). Vectors of "
-                f"two models can't be compared: set the model to {space.model}, or search with mode bm25"
+                f'two models can\'t be compared: set model = "{own}" or leave it out of the settings, search with '
+                "mode bm25, or bring the index to the other model with `pincite migrate`"
             )
         return model
 

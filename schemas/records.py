@@ -4,6 +4,7 @@ Offsets are Unicode code points on a document's canonical text, half open `[star
 Page numbers are 1-based. A bbox is (x0, top, x1, bottom) in PDF points from the top left.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -68,6 +69,10 @@ class DocumentWarning:
     page: int | None = None
 
 
+UNFIT = "embedding-fit"
+"""Code of the warning on a document that an embedding model can't read: of a space, not of the extraction."""
+
+
 @dataclass(frozen=True, slots=True)
 class Extraction:
     """All that was read from one document."""
@@ -116,6 +121,15 @@ class Space:
             f"{self.model} (weights {self.fingerprint[:12]}, {self.dimension} dimensions, "
             f"pipeline {self.pipeline}, chunker {self.chunker}, tokenizer {self.tokenizer})"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a document would be made with now: what differs from it is stale."""
+
+    recipe: str  # digest of the settings of extraction
+    space: Space | None = None  # that the settings ask for; None compares nothing
+    extractors: Mapping[str, str] = field(default_factory=dict)  # name to its version now
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +183,7 @@ class Policy:
     now: float | None = (
         None  # seconds since the epoch: what is to wait longer than this waits; None waits for nothing
     )
+    extractors: Mapping[str, str] = field(default_factory=dict)  # name to its version now: another is stale
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_CHUNKER = "structural"
@@ -67,8 +67,8 @@ class Notify:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    model: str = DEFAULT_MODEL  # a name that `encoders.models` knows, or a folder
-    chunker: str = DEFAULT_CHUNKER  # structural, or a reference strategy A to F
+    model: str = ""  # a name that `encoders.models` knows, or a folder; "" is the one of the index
+    chunker: str = ""  # structural, or a reference strategy A to F; "" is the one of the index
     reranker: str = DEFAULT_RERANKER  # a cross-encoder: a folder, or a name whose weights are on this machine
     limits: Limits = field(default_factory=Limits)
     ocr: Ocr = field(default_factory=Ocr)
@@ -81,6 +81,14 @@ class Settings:
     include_hidden_text: bool = False
     extractors: Mapping[str, str] = field(default_factory=dict)
     """Extractors of your own, before the product's: ".log" to "my.module:extract" (`tasks.extraction.interface`)."""
+
+
+def completed(settings: Settings, model: str = DEFAULT_MODEL, chunker: str = DEFAULT_CHUNKER) -> Settings:
+    """The settings with these where they name no model or no chunker, as they do unless the user chose one.
+
+    So an index that moved to another model goes on with it; what the user named is never set aside.
+    """
+    return replace(settings, model=settings.model or model, chunker=settings.chunker or chunker)
 
 
 def recipe(settings: Settings) -> str:

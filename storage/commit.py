@@ -13,9 +13,10 @@ from schemas.records import Job, Policy, Space
 from schemas.retrying import wait_s
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
+from storage.copies import adopt, claim, written_copies
 from storage.rows import Finished, rows_of, storable_text
 from storage.runs import Run
-from storage.segments import Segment, write_segment
+from storage.segments import write_segment
 from storage.versions import new_version
 
 
@@ -61,6 +62,8 @@ def publish(run: Run, finished: Sequence[Finished], policy: Policy) -> frozenset
 
     A document is left out when its job is stale: another run took it over, or the source moved on. Its rows
     stay in the segment and are never live. One that can't be stored fails, and the others are published.
+    A document that another kept space has too goes there in the same transaction; where it can't, it blocks
+    that space's migration and is published all the same.
     """
     with transactions.reading(run.index.engine) as connection:
         space_id, space = ledger.live_space(connection, ledger.current_version(connection))
@@ -70,13 +73,15 @@ def publish(run: Run, finished: Sequence[Finished], policy: Policy) -> frozenset
     }
     written = [write_segment(run.index.path, kind, table) for kind, table in tables.items() if table.num_rows]
     stored = {kind: _count_rows(table) for kind, table in tables.items()}
+    copies = written_copies(run.index, [copy for one, _ in storable for copy in one.copies])
     with transactions.writing(run.index.engine) as connection:
         accepted = [one for one, _ in storable if _accept(connection, run, one.job)]
         if accepted:
             version = new_version(connection, run.run_id)
             for one in accepted:
                 _begin_revision(connection, one, stored, policy, space_id, version)
-            _claim(connection, written, space_id, version)
+            claim(connection, written, space_id, version)
+            adopt(connection, copies, space_id, version)
     return frozenset(one.job.document_id for one in accepted)
 
 
@@ -180,17 +185,6 @@ def _description(one: Finished) -> dict[str, object]:
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
-
-
-def _claim(connection: sa.Connection, written: Sequence[Segment], space_id: int, version: int) -> None:
-    connection.execute(
-        ledger.segments.insert(),
-        [
-            asdict(segment)
-            | {"space_id": None if segment.kind == "texts" else space_id, "began_version": version}
-            for segment in written
-        ],
-    )
 
 
 def fail(run: Run, job: Job, failure: Failure) -> bool:

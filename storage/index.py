@@ -33,7 +33,7 @@ class Index:
     @classmethod
     def open(cls, path: Path) -> "Index":
         """An existing index. Raises `UsageError` when there is none, `IndexBroken` when it can't be read."""
-        if not _has_ledger(path):
+        if not has_index(path):
             raise UsageError(f"no index at {path}: make one with `pincite index SOURCE --index {path}`")
         index = cls(path)
         try:
@@ -44,11 +44,14 @@ class Index:
         return index
 
     @classmethod
-    def create(cls, path: Path, space: Space) -> "Index":
-        """The index at `path`, made if there is none. Raises `SpaceMismatch` when it is of another space."""
+    def create(cls, path: Path, space: Space, setting: str = "") -> "Index":
+        """The index at `path`, made if there is none. Raises `SpaceMismatch` when it is of another space.
+
+        `setting` names the model in the settings where that is not its name but a folder.
+        """
         _make_folder(path)
-        if not _has_ledger(path):
-            _make_ledger(path, space)
+        if not has_index(path):
+            _make_ledger(path, space, setting)
         index = cls.open(path)
         try:
             index.require_space(space)
@@ -69,12 +72,12 @@ class Index:
     def require_space(self, wanted: Space) -> None:
         """Raises `SpaceMismatch`, naming both, unless `wanted` is the live space."""
         with transactions.reading(self.engine) as connection:
-            _, live = ledger.live_space(connection, ledger.current_version(connection))
+            space_id, live = ledger.live_space(connection, ledger.current_version(connection))
+            setting = ledger.setting_of(connection, space_id)
         if live != wanted:
             raise SpaceMismatch(
                 f"the index at {self.path} is of the space {live}; the settings ask for {wanted}. "
-                "Vectors of two spaces can't be compared: use the settings that the index was made with, or "
-                "index into a new folder"
+                f"Vectors of two spaces can't be compared: {_ways_out(live, wanted, setting)}"
             )
 
     @contextmanager
@@ -143,6 +146,23 @@ class Index:
         return Snapshot.read(connection, self.path, version)
 
 
+def _ways_out(live: Space, wanted: Space, setting: str) -> str:
+    """What to set to go on with the space of the index, and what to run to move the index to the other."""
+    back = []
+    if live.model != wanted.model or live.dimension != wanted.dimension:
+        back.append(f'set model = "{setting}", or leave it out of the settings')
+    elif live.fingerprint != wanted.fingerprint or live.window != wanted.window:
+        back.append(f"put the files of {live.model} back that the index was made with")
+    if live.chunker != wanted.chunker:
+        back.append(f'set chunker = "{live.chunker}", or leave it out of the settings')
+    if (live.pipeline, live.tokenizer) != (wanted.pipeline, wanted.tokenizer):
+        back.append("use the Pincite that made it")
+    return (
+        f"to go on with the index as it is, {' and '.join(back)}; to bring it to the settings, run "
+        f"`pincite migrate` with them; or index into a new folder"
+    )
+
+
 def _make_folder(path: Path) -> None:
     try:
         str(path.absolute()).encode()
@@ -152,14 +172,15 @@ def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
 
 
-def _has_ledger(path: Path) -> bool:
+def has_index(path: Path) -> bool:
+    """Whether an index was made at `path`. Raises `UsageError` when its folder can't be reached."""
     try:
         return (path / LEDGER_FILE).is_file()
     except OSError as error:
         raise UsageError(f"can't reach the index at {path}: {error.strerror}") from error
 
 
-def _make_ledger(path: Path, space: Space) -> None:
+def _make_ledger(path: Path, space: Space, setting: str) -> None:
     """A whole ledger appears under its name at once: no reader and no kill meets half of one."""
     if unclaimed(path, set()):
         raise IndexBroken(
@@ -173,7 +194,9 @@ def _make_ledger(path: Path, space: Space) -> None:
             with transactions.writing(engine) as connection:
                 upgrades.create_schema(connection)
                 space_id = connection.scalar(
-                    ledger.spaces.insert().values(**asdict(space)).returning(ledger.spaces.c.space_id)
+                    ledger.spaces.insert()
+                    .values(**asdict(space), setting=setting)
+                    .returning(ledger.spaces.c.space_id)
                 )
                 connection.execute(ledger.live_spaces.insert().values(since_version=0, space_id=space_id))
         finally:

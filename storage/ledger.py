@@ -41,6 +41,7 @@ spaces = sa.Table(
     sa.Column("pipeline", sa.Text, nullable=False),
     sa.Column("chunker", sa.Text, nullable=False),
     sa.Column("tokenizer", sa.Text, nullable=False),
+    sa.Column("setting", sa.Text, nullable=False, server_default=""),  # what names its model in the settings
     sa.Column("removed_at", sa.Float),  # when its segments were given up
 )
 
@@ -270,4 +271,20 @@ def live_space(connection: sa.Connection, version: int) -> tuple[int, Space]:
     row = connection.execute(query).mappings().first()
     if row is None:
         raise IndexBroken("the ledger names no live space: restore the index folder from a copy")
-    return row["space_id"], Space(**{name: row[name] for name in Space.__slots__})
+    return row["space_id"], _space(row)
+
+
+def space_of(connection: sa.Connection, space_id: int) -> Space:
+    """A space by its key, kept or removed."""
+    return _space(connection.execute(sa.select(spaces).where(spaces.c.space_id == space_id)).mappings().one())
+
+
+def setting_of(connection: sa.Connection, space_id: int) -> str:
+    """What names the model of a space in the settings: a known name, or a folder."""
+    query = sa.select(spaces.c.setting, spaces.c.model).where(spaces.c.space_id == space_id)
+    setting, model = connection.execute(query).one()
+    return str(setting or model)
+
+
+def _space(row: sa.RowMapping) -> Space:
+    return Space(**{name: row[name] for name in Space.__slots__})

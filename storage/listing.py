@@ -10,6 +10,7 @@ from storage import ledger, transactions
 from storage.collections import collection_names
 from storage.index import Index
 from storage.report import STATES, DocumentReport, report_of
+from storage.staleness import Current, is_stale
 
 _THERE = ledger.documents.c.state != sa.literal_column("'deleted'")
 """In the words of the partial index `one_document_a_path`, whose order is that of a listing."""
@@ -27,7 +28,7 @@ class Listing:
 
 
 def list_documents(
-    index: Index, current_recipe: str | None, state: str | None = None, after: str = "", limit: int = 100
+    index: Index, current: Current, state: str | None = None, after: str = "", limit: int = 100
 ) -> Listing:
     """At most `limit` documents of a state ("stale" is one) that come after the document of this id.
 
@@ -38,7 +39,7 @@ def list_documents(
     documents = ledger.documents
     with transactions.reading(index.engine) as connection:
         version = ledger.current_version(connection)
-        query = of_state(state, version, ledger.live_space(connection, version)[0], current_recipe)
+        query = of_state(state, version, ledger.live_space(connection, version), current)
         total = connection.scalar(query.with_only_columns(sa.func.count()))
         if after:
             query = query.where(_behind(connection, after))
@@ -49,12 +50,13 @@ def list_documents(
         names = collection_names(connection, {row.source for row in rows})
     live = {one.document_id: one for one in snapshot.documents()}
     reports = tuple(
-        report_of(row, live.get(row.document_id), current_recipe, names[row.source]) for row in rows[:limit]
+        report_of(row, live.get(row.document_id), snapshot.space, current, names[row.source])
+        for row in rows[:limit]
     )
     return Listing(reports, total or 0, len(rows) > limit, snapshot.space, version)
 
 
-def document_of(index: Index, current_recipe: str | None, document_id: str) -> tuple[DocumentReport, Space]:
+def document_of(index: Index, current: Current, document_id: str) -> tuple[DocumentReport, Space]:
     """One document, and the live space. Raises `NotFound`."""
     documents = ledger.documents
     query = sa.select(documents).where(documents.c.document_id == document_id, _THERE)
@@ -65,19 +67,22 @@ def document_of(index: Index, current_recipe: str | None, document_id: str) -> t
         snapshot = index.snapshot_within(connection, among=[document_id])
         name = collection_names(connection, [row.source])[row.source]
     live = snapshot.documents()
-    return report_of(row, live[0] if live else None, current_recipe, name), snapshot.space
+    return report_of(row, live[0] if live else None, snapshot.space, current, name), snapshot.space
 
 
 def of_state(
-    state: str | None, version: int, space_id: int, current_recipe: str | None
+    state: str | None, version: int, live_space: tuple[int, Space], current: Current
 ) -> sa.Select[tuple[object, ...]]:
     documents, revisions = ledger.documents, ledger.revisions
+    space_id, space = live_space
     if state != "stale":
         query = sa.select(documents).where(_THERE)
         return query if state is None else query.where(documents.c.state == state)
-    stale = [documents.c.state == "failed", documents.c.sha256 != revisions.c.source_sha256]
-    if current_recipe is not None:
-        stale.append(revisions.c.recipe != current_recipe)
+    stale = [
+        documents.c.state == "failed",
+        documents.c.sha256 != revisions.c.source_sha256,
+        is_stale(space, current),
+    ]
     live = sa.and_(
         revisions.c.document_id == documents.c.document_id,
         ledger.live_at(revisions, version),

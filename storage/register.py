@@ -91,12 +91,19 @@ def drop_collection(index: Index, collection: Collection, confirmed: int | None)
 def _rows(connection: sa.Connection, source: str) -> dict[str, Row]:
     """The documents of a source with the recipe and title of their live revision, by path."""
     documents, revisions = ledger.documents, ledger.revisions
-    live = sa.and_(revisions.c.document_id == documents.c.document_id, revisions.c.ended_version.is_(None))
+    live_id, _ = ledger.live_space(connection, ledger.current_version(connection))
+    live = sa.and_(
+        revisions.c.document_id == documents.c.document_id,
+        revisions.c.space_id == live_id,
+        revisions.c.ended_version.is_(None),
+    )
     query = (
         sa.select(
             documents,
             revisions.c.recipe.label("live_recipe"),
             revisions.c.source_sha256.label("live_sha256"),
+            revisions.c.extractor.label("live_extractor"),
+            revisions.c.extractor_version.label("live_extractor_version"),
             revisions.c.title_from_name,
         )
         .outerjoin(revisions, live)
@@ -195,13 +202,15 @@ class _Changes:
         return new_version(self.connection, self.run.run_id)
 
     def _end_revision(self, row: Row) -> list[dict[str, object]]:
-        """The rows of what was live of a document, which now end; in several spaces several."""
-        if row["live_sha256"] is None:
-            return []
+        """The rows of what was live of a document, which now end; in several spaces several.
+
+        A space beside the live one may have a document that the live one has not.
+        """
         revisions = ledger.revisions
         live = sa.and_(revisions.c.document_id == row["document_id"], revisions.c.ended_version.is_(None))
         rows = [dict(one) for one in self.connection.execute(sa.select(revisions).where(live)).mappings()]
-        self.connection.execute(revisions.update().where(live).values(ended_version=self.version))
+        if rows:
+            self.connection.execute(revisions.update().where(live).values(ended_version=self.version))
         return rows
 
     @cached_property

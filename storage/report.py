@@ -16,6 +16,7 @@ from storage.past import PastDocument, past_documents
 from storage.processes import has_died
 from storage.runs import DIED, Run
 from storage.snapshot import LiveDocument, Snapshot
+from storage.staleness import Current, stale_reason
 from storage.versions import Moment
 
 STATES = ("indexed", "failed", "stale", "pending", "running")
@@ -55,7 +56,7 @@ class IndexReport:
 
 
 def document_reports(
-    index: Index, current_recipe: str | None, state: str | None = None, moment: Moment | None = None
+    index: Index, current: Current, state: str | None = None, moment: Moment | None = None
 ) -> tuple[DocumentReport, ...]:
     """Documents sorted by path; with `state`, only those of it ("stale" is one of the states asked for).
 
@@ -65,7 +66,7 @@ def document_reports(
         raise UsageError(f"no document is ever {state!r}: ask for one of {', '.join(STATES)}")
     with transactions.reading(index.engine) as connection:
         snapshot = index.snapshot_within(connection, moment.version if moment else None)
-        reports = _reports(connection, snapshot, current_recipe, moment)
+        reports = _reports(connection, snapshot, current, moment)
     if state == "stale":
         return tuple(report for report in reports if report.stale_reason)
     return tuple(report for report in reports if state in (None, report.state))
@@ -128,7 +129,7 @@ def _document_rows(
 
 
 def _reports(
-    connection: sa.Connection, snapshot: Snapshot, current_recipe: str | None, moment: Moment | None
+    connection: sa.Connection, snapshot: Snapshot, current: Current, moment: Moment | None
 ) -> tuple[DocumentReport, ...]:
     if moment is not None and not moment.newest:
         past = past_documents(connection, moment, snapshot.documents())
@@ -139,7 +140,9 @@ def _reports(
     query = sa.select(documents).where(documents.c.state != "deleted")
     rows = connection.execute(query.order_by(documents.c.path, documents.c.source)).all()
     names = collection_names(connection, {row.source for row in rows})
-    return tuple(report_of(row, live.get(row.document_id), current_recipe, names[row.source]) for row in rows)
+    return tuple(
+        report_of(row, live.get(row.document_id), snapshot.space, current, names[row.source]) for row in rows
+    )
 
 
 def _past_report(past: PastDocument, collection: str) -> DocumentReport:
@@ -162,7 +165,7 @@ def _past_report(past: PastDocument, collection: str) -> DocumentReport:
 
 
 def report_of(
-    row: sa.Row[Any], live: LiveDocument | None, current_recipe: str | None, collection: str
+    row: sa.Row[Any], live: LiveDocument | None, space: Space, current: Current, collection: str
 ) -> DocumentReport:
     """The report of a row of `documents`, with what is live of it."""
     return DocumentReport(
@@ -178,29 +181,21 @@ def report_of(
         attempts=row.attempts,
         transient=row.transient,
         not_before=row.not_before,
-        stale_reason=_stale_reason(live, current_recipe),
+        stale_reason=stale_reason(live, space, current),
         live=live,
     )
-
-
-def _stale_reason(live: LiveDocument | None, current_recipe: str | None) -> str:
-    if live is None:
-        return ""
-    if live.stale_reason or current_recipe in (None, live.recipe):
-        return live.stale_reason
-    return "made with other settings of the pipeline or of OCR"
 
 
 MAINTENANCE = ("compact", "vacuum", "forget")
 """Kinds of runs that read no document: the last run of a report is none of them."""
 
 
-def index_report(index: Index, current_recipe: str | None, moment: Moment | None = None) -> IndexReport:
+def index_report(index: Index, current: Current, moment: Moment | None = None) -> IndexReport:
     """Counts as the ledger and the live revisions have them, all of the same moment: now, or a former one."""
     runs = ledger.runs
     with transactions.reading(index.engine) as connection:
         snapshot = index.snapshot_within(connection, moment.version if moment else None)
-        reports = _reports(connection, snapshot, current_recipe, moment)
+        reports = _reports(connection, snapshot, current, moment)
         newest = sa.select(runs).where(runs.c.kind.not_in(MAINTENANCE))
         if moment is not None and not moment.newest:
             newest = newest.where(runs.c.started_at < moment.until)

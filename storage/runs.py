@@ -20,6 +20,7 @@ from storage.disk import writable
 from storage.erasing import finish_quietly
 from storage.index import NEW_LEDGER, Index
 from storage.lock import exclusive
+from storage.migration import remove_expired
 from storage.rows import storable_text
 from storage.segments import REMEDY, unclaimed
 
@@ -38,13 +39,15 @@ class Run:
 
 @contextmanager
 def begin_run(index: Index, kind: str, source: str) -> Iterator[Run]:
-    """A run for the block. What an earlier one left behind by being killed is taken over first.
+    """A run for the block. What an earlier one left behind by being killed is taken over first, and an old space
+    is removed whose days are over.
 
     A block that ends by an exception ends the run as broken, with the exception's words; documents that it
     had not finished stay pending for the next run.
     """
     with exclusive(index.path):
         _take_over(index)
+        remove_expired(index)
         run = Run(index, f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:8]}", source)
         with transactions.writing(index.engine) as connection:
             connection.execute(

@@ -112,8 +112,13 @@ class Snapshot:
         self._documents: tuple[LiveDocument, ...] | None = None
 
     @classmethod
-    def read(cls, connection: sa.Connection, index: Path, version: int) -> "Snapshot":
+    def read(
+        cls, connection: sa.Connection, index: Path, version: int, of_space: int | None = None
+    ) -> "Snapshot":
+        """What a version holds of the space that is searched at it, or of another one."""
         space_id, space = ledger.live_space(connection, version)
+        if of_space is not None:
+            space_id, space = of_space, ledger.space_of(connection, of_space)
         segments = dict(_live_segments(connection, version, space_id))
         return cls(connection.engine, index, version, space_id, space, segments)
 
@@ -145,6 +150,12 @@ class Snapshot:
                 for one in _live_documents(connection, self.version, self.space_id, asked):
                     found[one.document_id] = one
         return found
+
+    @cached_property
+    def model_setting(self) -> str:
+        """What names the model of its space in the settings: a known name, or a folder."""
+        with transactions.reading(self._engine) as connection:
+            return ledger.setting_of(connection, self.space_id)
 
     @cached_property
     def keys(self) -> LiveKeys:

@@ -27,7 +27,7 @@ def standing_of(row: Row, file: SourceFile, policy: Policy) -> Standing:
     """How a known document stands, now that its file is as `file` says."""
     if file.unreadable:
         return Standing("failed")
-    if file.sha256 == row["live_sha256"] and row["live_recipe"] == policy.recipe:
+    if file.sha256 == row["live_sha256"] and _is_current(row, policy):
         return Standing(
             "unchanged"
         )  # also one that failed meanwhile: out of sight for a while, or changed back
@@ -38,6 +38,12 @@ def standing_of(row: Row, file: SourceFile, policy: Policy) -> Standing:
     if row["state"] == "failed" or row["kind"] == LOST:
         return _standing_of_failed(row, policy)
     return Standing("retried")
+
+
+def _is_current(row: Row, policy: Policy) -> bool:
+    """Whether what is live was extracted as it would be now."""
+    now = policy.extractors.get(row["live_extractor"])
+    return row["live_recipe"] == policy.recipe and now in (None, row["live_extractor_version"])
 
 
 def _standing_of_failed(row: Row, policy: Policy) -> Standing:

@@ -47,6 +47,7 @@ def _steps_from(known: str | None) -> Iterator[Callable[[sa.Connection], None]]:
 def _to_2(connection: sa.Connection) -> None:
     """Language, fitness and what migrations, collections, calibrations and readers need."""
     for statement in (
+        "ALTER TABLE spaces ADD COLUMN setting TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE spaces ADD COLUMN removed_at FLOAT",
         "ALTER TABLE documents ADD COLUMN etag TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE documents ADD COLUMN not_before FLOAT",

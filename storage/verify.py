@@ -13,15 +13,17 @@ from storage.processes import has_died
 from storage.readers import holding
 from storage.segments import Segment, read_segment, require_whole
 from storage.snapshot import Snapshot
+from storage.spaces import kept_spaces
 from storage.tally import Tally
 from storage.verify_documents import verify_documents
 from storage.versions import oldest_time
 
 
 def verify(index: Index) -> tuple[Check, ...]:
-    """All checks on the newest version. Nothing is repaired; a check that found problems is not `ok`.
+    """All checks on the newest version, also of spaces that are kept beside the one that is searched.
 
-    Checks that can't be made, since what they would read is damaged, are left out after the one that failed.
+    Nothing is repaired; a check that found problems is not `ok`. Checks that can't be made, since what they would
+    read is damaged, are left out after the one that failed.
     """
     tally = Tally()
     damage = tuple(_ledger_damage(index))
@@ -30,11 +32,16 @@ def verify(index: Index) -> tuple[Check, ...]:
         return tally.checks()
     with transactions.reading(index.engine) as connection:
         snapshot = index.snapshot_within(connection)
-        _verify_states(connection, tally)
+        snapshots = [
+            snapshot if kept.live else Snapshot.read(connection, index.path, snapshot.version, kept.space_id)
+            for kept in kept_spaces(connection)
+        ]
+        _verify_states(connection, snapshot.space_id, tally)
         _verify_runs(connection, tally)
     with holding(index.engine, snapshot.version):
-        if _verify_segments(index, snapshot, tally):
-            verify_documents(snapshot, tally)
+        if _verify_segments(index, list(dict.fromkeys(s for one in snapshots for s in one.segments)), tally):
+            for one in snapshots:
+                verify_documents(one, tally)
     return tally.checks()
 
 
@@ -50,15 +57,16 @@ def _ledger_damage(index: Index) -> Iterator[str]:
     yield from (f"a row of {row[0]} names a row of {row[2]} that is not there" for row in keys)
 
 
-def _verify_states(connection: sa.Connection, tally: Tally) -> None:
+def _verify_states(connection: sa.Connection, live_id: int, tally: Tally) -> None:
     documents, revisions, runs = ledger.documents, ledger.revisions, ledger.runs
     count = connection.scalar(sa.select(sa.func.count()).select_from(documents)) or 0
-    live = sa.exists().where(
+    found = sa.exists().where(
         revisions.c.document_id == documents.c.document_id, revisions.c.ended_version.is_(None)
     )
+    live = found.where(revisions.c.space_id == live_id)
     wrong = {
         "is indexed and has no live revision": sa.and_(documents.c.state == "indexed", ~live),
-        "is deleted and can still be found": sa.and_(documents.c.state == "deleted", live),
+        "is deleted and can still be found": sa.and_(documents.c.state == "deleted", found),
         "failed without a reason": sa.and_(
             documents.c.state == "failed", sa.func.coalesce(documents.c.reason, "") == ""
         ),
@@ -124,10 +132,10 @@ def _outcome_problems(connection: sa.Connection, run: sa.RowMapping) -> Iterator
             yield f"run {run['run_id']} says {run[name]} {name}, its documents {by_outcome[name]}"
 
 
-def _verify_segments(index: Index, snapshot: Snapshot, tally: Tally) -> bool:
+def _verify_segments(index: Index, segments: Sequence[Segment], tally: Tally) -> bool:
     """Whether all are whole: rows of a damaged file say nothing."""
-    problems = [p for segment in snapshot.segments for p in _segment_problems(index, segment)]
-    tally.add("segments are there, unchanged and complete", len(snapshot.segments), problems)
+    problems = [p for segment in segments for p in _segment_problems(index, segment)]
+    tally.add("segments are there, unchanged and complete", len(segments), problems)
     return not problems
 
 

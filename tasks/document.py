@@ -1,7 +1,8 @@
 """One document from its lease to its outcome: prepare → embed → publish."""
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
@@ -19,6 +20,7 @@ from tasks.embed import EmbedOrder
 from tasks.observe import Course, Observer
 from tasks.prepare import Order, document_title
 from tasks.publish import Publisher, check_invariants
+from tasks.standby import Standby, copy_for
 from tasks.supervise import Pool, PoolClosed, StageFailed
 
 LEASE_SLACK_S = 600.0
@@ -35,6 +37,7 @@ class Line:
     extraction: Pool
     embedding: Pool
     publisher: Publisher
+    standbys: Sequence[Standby] = ()
     errors: list[BaseException] = field(default_factory=list)  # what is no document's own fault
     observer: Observer | None = None
 
@@ -71,10 +74,13 @@ def _finish(line: Line, job: Job, course: Course) -> Finished:
     left_s = max(deadline - time.monotonic(), 1.0)
     vectors = line.embedding.run("embed", EmbedOrder(line.model, texts), left_s, course.at)
     try:
-        check_invariants(prepared, vectors, line.model.dimension, line.settings.chunker == DEFAULT_CHUNKER)
+        check_invariants(
+            prepared, vectors, line.model.dimension, line.settings.chunker in ("", DEFAULT_CHUNKER)
+        )
     except DocumentError as error:
         raise StageFailed(Failure("publish", error.kind, error.message, error.page)) from error
-    return Finished(job, document_title(prepared.extraction, job.path), prepared, vectors)
+    one = Finished(job, document_title(prepared.extraction, job.path), prepared, vectors)
+    return replace(one, copies=tuple(copy_for(standby, one) for standby in line.standbys))
 
 
 def document_task(line: Line) -> Task[[str], State | None]:

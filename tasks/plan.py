@@ -11,7 +11,7 @@ from encoders.models import Model
 from encoders.terms import TOKENIZER
 from schemas.errors import UsageError
 from schemas.records import Collection, Policy, Space
-from schemas.settings import PIPELINE_VERSION, Settings, limits_digest, recipe
+from schemas.settings import DEFAULT_CHUNKER, PIPELINE_VERSION, Settings, limits_digest, recipe
 from storage.collections import agree
 from tasks.chunking.chunk import require_strategy
 from tasks.sources import address_of
@@ -25,14 +25,19 @@ _PARSERS = (
 
 def space_of(model: Model, settings: Settings) -> Space:
     """The space of an index made with these settings. Raises `UsageError` for an unknown chunker."""
-    require_strategy(settings.chunker)
+    return space_of_model(model, settings.chunker)
+
+
+def space_of_model(model: Model, chunker: str) -> Space:
+    """As `space_of`, of a chunker by name."""
+    require_strategy(chunker)
     return Space(
         model=model.name,
         fingerprint=model.fingerprint,
         dimension=model.dimension,
         window=model.window,
         pipeline=PIPELINE_VERSION,
-        chunker=settings.chunker,
+        chunker=chunker or DEFAULT_CHUNKER,
         tokenizer=TOKENIZER,
     )
 

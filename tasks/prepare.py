@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from encoders.fitness import UNFIT, measure_fitness
+from encoders.fitness import measure_fitness
 from encoders.languages import language_of
 from encoders.models import Model
 from encoders.wordpieces import WordPieces
 from schemas.errors import SourceChanged, Unreadable
-from schemas.records import Chunk, DocumentWarning, Extraction, Job, Prepared
+from schemas.records import UNFIT, Chunk, DocumentWarning, Extraction, Job, Prepared
 from schemas.settings import Settings
 from storage.segments import sha256_of
 from tasks.bucket import at_hand, is_url
@@ -38,12 +38,12 @@ def prepare(order: Order, at: At) -> Prepared:
         extraction = extract(path, settings, lambda page: at("extract", page))
         _require_unchanged(path, job.sha256)
     at("chunk", None)
-    wordpieces = _wordpieces(order.model)
+    wordpieces = wordpieces_of(order.model)
     title = document_title(extraction, job.path)
     chunks = chunk(extraction, title, settings.chunker, wordpieces.count_many, order.model.window)
     if not chunks:
         raise Unreadable("no text: nothing in it that could be quoted")
-    unfit = _embedding_warnings(chunks, wordpieces)
+    unfit = unfit_warnings(chunks, wordpieces)
     at("lexical", None)
     return Prepared(
         replace(extraction, warnings=(*extraction.warnings, *unfit)),
@@ -62,7 +62,8 @@ def _prose(extraction: Extraction) -> list[str]:
     return [extraction.text[block.start : block.end] for block in blocks]
 
 
-def _embedding_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tuple[DocumentWarning, ...]:
+def unfit_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tuple[DocumentWarning, ...]:
+    """The warning that an embedding model can't read these chunks; () where it can."""
     fitness = measure_fitness([chunk.content for chunk in chunks], wordpieces)
     if fitness.readable:
         return ()
@@ -79,7 +80,7 @@ def _embedding_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tupl
 
 def warm_up(model: Model, _at: At) -> None:
     """Loads what every document needs, so that no document pays for it."""
-    _wordpieces(model).count("")
+    wordpieces_of(model).count("")
     language_of(["The model of languages is loaded with the first text."])
 
 
@@ -88,8 +89,9 @@ def document_title(extraction: Extraction, path: str) -> str:
     return extraction.title or PurePosixPath(path).stem
 
 
-@lru_cache(maxsize=1)
-def _wordpieces(model: Model) -> WordPieces:
+@lru_cache(maxsize=2)
+def wordpieces_of(model: Model) -> WordPieces:
+    """The tokenizer of a model, kept between documents."""
     return WordPieces(model)
 
 

@@ -18,6 +18,7 @@ STAGES = {
     "warm up": "tasks.prepare:warm_up",
     "prepare": "tasks.prepare:prepare",
     "embed": "tasks.embed:embed",
+    "derive": "tasks.derive:derive",
 }
 
 At = Callable[[str, int | None], None]

@@ -11,6 +11,7 @@ from flows.settings import load_settings
 from pincite.console import JsonOption, one_line, print_json, say
 from schemas.errors import DocumentError, UsageError
 from schemas.locators import char_fragment, overlapping, place_fragment
+from schemas.settings import completed
 from tasks.chunking.chunk import chunk as chunk_extraction
 from tasks.extraction.formats import extract
 from tasks.prepare import document_title
@@ -22,7 +23,7 @@ def chunk(
     json: JsonOption = False,
 ) -> None:
     """Print the chunks of one file; nothing is stored."""
-    settings = load_settings(chunker=strategy)
+    settings = completed(load_settings(chunker=strategy))
     model = resolve_model(settings.model)
     if not file.is_file():
         raise UsageError(f"no such file: {file}")

@@ -14,17 +14,19 @@ from retrieval.rerank import resolve_reranker
 from schemas.errors import ModelUnavailable, OcrUnavailable, PinciteError
 from schemas.health import Finding
 from schemas.records import Space
-from schemas.settings import Settings, recipe
+from schemas.settings import Settings, completed, recipe
 from storage.doctor import examine
 from storage.index import LEDGER_FILE, Index
 from tasks.extraction.tesseract import check_languages, installed_languages, version
+from tasks.spaces import resolved
 
 
 def doctor(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:
     """Look at tools, models, disk, ledger, segments and documents; each finding comes with its remedy."""
     settings = load_settings()
     space, of_index = _index(Path(index), settings)
-    findings = [*_ocr(settings), *_models(settings, space), *of_index]
+    whole = resolved(Path(index), settings) if space else completed(settings)
+    findings = [*_ocr(settings), *_models(whole, space), *of_index]
     wrong = [finding for finding in findings if finding.level == "wrong"]
     if json:
         print_json({"findings": [asdict(finding) for finding in findings], "wrong": len(wrong)})

@@ -13,7 +13,7 @@ from flows.settings import load_settings
 from pincite.console import ExitCode, JsonOption, complain, one_line, print_json, say
 from pincite.output import write_whole
 from schemas.errors import UsageError
-from schemas.settings import Settings
+from schemas.settings import Settings, completed
 from tasks.inspection import (
     PAGES_AT_ONCE,
     Inspection,
@@ -52,7 +52,7 @@ def inspect(
         raise UsageError(f"{one_line(file.name)}: its name is not UTF-8: rename it")
     target = out or (None if json else Path(f"{file.name}.inspect.html"))
     _check_target(target, file)
-    inspection = _inspected(file, load_settings(), first, last)
+    inspection = _inspected(file, completed(load_settings()), first, last)
     if target is not None:
         write_whole(target, page_of(inspection))
     if json:

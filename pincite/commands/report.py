@@ -20,10 +20,10 @@ from pincite.console import (
     say,
 )
 from pincite.travel import AtOption, VersionOption, former_moment
-from schemas.settings import recipe
 from storage.index import Index
 from storage.past import NOT_KEPT
 from storage.report import Attempt, DocumentReport, attempt_history, document_reports, index_report
+from tasks.spaces import configuration
 
 
 def status(
@@ -35,7 +35,7 @@ def status(
     """Counts, the live space, what is stale, the last run."""
     with Index.open(index) as opened:
         moment = former_moment(opened, version, at)
-        report = index_report(opened, recipe(load_settings()), moment)
+        report = index_report(opened, configuration(opened, load_settings()), moment)
     former = moment is not None and not moment.newest
     if json:
         print_json(status_row(report) | {"not_kept": NOT_KEPT if former else None})
@@ -70,7 +70,7 @@ def documents(
     with Index.open(index) as opened:
         moment = former_moment(opened, version, at)
         history = attempt_history(opened) if attempts else {}
-        reports = document_reports(opened, recipe(load_settings()), state, moment)
+        reports = document_reports(opened, configuration(opened, load_settings()), state, moment)
         with opened.snapshot(moment.version if moment else None) as snapshot:
             space = snapshot.space
     reports = tuple(report for report in reports if collection in (None, report.collection))

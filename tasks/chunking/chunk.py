@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from schemas.errors import UsageError
 from schemas.records import Chunk, Extraction
+from schemas.settings import DEFAULT_CHUNKER
 from tasks.chunking.reference import RECIPES, reference_chunks
 from tasks.chunking.structural import structural_chunks
 
@@ -15,8 +16,8 @@ STRATEGIES = ("structural", *RECIPES)
 
 
 def require_strategy(strategy: str) -> None:
-    """Raises `UsageError` for a strategy that is none of `STRATEGIES`."""
-    if strategy not in STRATEGIES:
+    """Raises `UsageError` for a strategy that is none of `STRATEGIES`; "" is the default one."""
+    if strategy and strategy not in STRATEGIES:
         raise UsageError(f"unknown chunking strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}")
 
 
@@ -29,7 +30,7 @@ def chunk(
     special tokens: a chunk over it has `over_window`, which `structural` never makes. Raises `UsageError` for
     an unknown strategy.
     """
-    if strategy == "structural":
+    if strategy in ("", DEFAULT_CHUNKER):
         return structural_chunks(extraction, title, count_tokens, window)
     require_strategy(strategy)
     chunks = reference_chunks(extraction.text, title, RECIPES[strategy])

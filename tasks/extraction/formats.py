@@ -16,6 +16,7 @@ from schemas.errors import (
     Encrypted,
     InvariantBroken,
     LimitExceeded,
+    OcrUnavailable,
     SourceChanged,
     SourceUnavailable,
     Unreadable,
@@ -115,6 +116,19 @@ def extract(path: Path, settings: Settings, progress: Progress, sketch: "Sketch 
     extraction = extractor(path, settings, progress)
     check_extraction(extraction)
     return replace(extraction, warnings=(*warnings, *extraction.warnings)) if warnings else extraction
+
+
+def current_version(extractor: str) -> str | None:
+    """What an extractor of the product stamps now; None for one that is not the product's or can't run here."""
+    if extractor not in FORMATS:
+        return None
+    module, _ = FORMATS[extractor].extractor.split(":")
+    loaded = importlib.import_module(f"tasks.extraction.{module}")
+    try:
+        version: str = loaded.current_version() if extractor == "image" else loaded.EXTRACTOR_VERSION
+    except OcrUnavailable:
+        return None
+    return version
 
 
 def check_extraction(extraction: Extraction) -> None:

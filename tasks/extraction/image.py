@@ -29,7 +29,6 @@ from tasks.extraction.pdf_text import clean, hyphenated
 from tasks.extraction.sketch import Sketch
 
 EXTRACTOR = "image"
-EXTRACTOR_VERSION = "1"
 POINTS_PER_INCH = 72.0
 PLAUSIBLE_DPI = (30.0, 4800.0)
 FINE_DPI = 300.0  # a finer scan reads no better and costs tesseract time by its pixels
@@ -48,6 +47,11 @@ ORIENTATION, ON_SIDE = 0x0112, (5, 6, 7, 8)  # EXIF
 BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
 # What Pillow's decoders raise on damaged files.
 DAMAGE = (OSError, SyntaxError, ValueError, EOFError, struct.error, KeyError, IndexError, TypeError)
+
+
+def current_version() -> str:
+    """What is stamped now; OCR decides the text, so its release is part of it."""
+    return f"1 tesseract-{tesseract.version()} pillow-{PIL.__version__}"
 
 
 def extract_image(
@@ -87,7 +91,7 @@ def extract_image(
         title=headings.largest,
         media_type=media_type,
         extractor=EXTRACTOR,
-        extractor_version=f"{EXTRACTOR_VERSION} tesseract-{tesseract.version()} pillow-{PIL.__version__}",
+        extractor_version=current_version(),
         blocks=tuple(assembly.blocks),
         places=tuple(assembly.places),
         pages=tuple(assembly.pages),

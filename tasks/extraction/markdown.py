@@ -14,7 +14,7 @@ from tasks.extraction.encoding import decode
 from tasks.extraction.interface import Progress
 from tasks.extraction.plain import paragraphs
 
-VERSION = f"1 markdown-it-py {version('markdown-it-py')}"
+EXTRACTOR_VERSION = f"1 markdown-it-py {version('markdown-it-py')}"
 
 _KINDS: dict[str, BlockKind] = {
     "heading_open": "heading",
@@ -46,7 +46,7 @@ def extract_markdown(path: Path, settings: Settings, progress: Progress) -> Extr
         title=first or (_front_title(front["body"]) if front else ""),
         media_type="text/markdown",
         extractor="markdown",
-        extractor_version=VERSION,
+        extractor_version=EXTRACTOR_VERSION,
         blocks=blocks,
         warnings=warnings,
     )

@@ -9,7 +9,7 @@ from schemas.settings import Settings
 from tasks.extraction.encoding import decode
 from tasks.extraction.interface import Progress
 
-VERSION = "1"
+EXTRACTOR_VERSION = "1"
 
 _PROSE = frozenset({"", ".txt", ".text", ".rst", ".adoc", ".org", ".tex"})
 """Suffixes whose lines flow. Of all others (programs, logs, settings) a line is a unit, as in code."""
@@ -29,7 +29,7 @@ def extract_plain(path: Path, settings: Settings, progress: Progress) -> Extract
         title=next((block.title for block in blocks[:1] if block.kind == "heading"), ""),
         media_type="text/plain",
         extractor="plain",
-        extractor_version=VERSION,
+        extractor_version=EXTRACTOR_VERSION,
         blocks=blocks,
         warnings=warnings,
     )

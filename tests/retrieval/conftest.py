@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from encoders.embedding import Embedder, load_embedder
-from encoders.fitness import UNFIT
 from encoders.languages import language_of
 from encoders.models import resolve_model
 from encoders.terms import TOKENIZER
 from schemas.errors import Failure
 from schemas.records import (
+    UNFIT,
     Chunk,
     DocumentWarning,
     Extraction,

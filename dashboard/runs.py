@@ -44,7 +44,9 @@ class Order:
     @property
     def link(self) -> str:
         """The run on the page of a Prefect server of the user's own; "" of the embedded one, which has none."""
-        address = os.environ.get("PREFECT_UI_URL") or os.environ.get("PREFECT_API_URL", "").removesuffix("/api")
+        address = os.environ.get("PREFECT_UI_URL") or os.environ.get("PREFECT_API_URL", "").removesuffix(
+            "/api"
+        )
         http = address.startswith(("http://", "https://"))
         return f"{address}/runs/flow-run/{self.flow_run}" if http and self.flow_run else ""
 

@@ -57,7 +57,9 @@ class Sessions:
     def read(self, cookie: str, now: float) -> Session | None:
         """The session of a cookie; None when it is not ours, was changed or is over."""
         signed, _, signature = cookie[:LONGEST_COOKIE].rpartition(".")
-        if not hmac.compare_digest(signature.encode("utf-8", "replace"), self._sign("cookie", signed).encode()):
+        if not hmac.compare_digest(
+            signature.encode("utf-8", "replace"), self._sign("cookie", signed).encode()
+        ):
             return None
         role, expires, nonce = signed.split(".")
         if int(expires) < now:

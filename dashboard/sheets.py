@@ -1,4 +1,4 @@
-"""Sheets: images of a document's pages with what extraction found on them, drawn by a child process that can be killed.
+"""Sheets: images of a document's pages with what extraction found on them, drawn by a child that can be killed.
 
 What was drawn is kept for a while: a person turns pages to and fro.
 """
@@ -91,9 +91,7 @@ def _imaged(worker: Worker, whole: WholeDocument, path: Path, page: Page, settin
     order = PassageOrder(
         path, whole.document.media_type, settings, (page,), text, page.start, page.start, page.start
     )
-    pages: tuple[PassagePage, ...] = worker.run(
-        "tasks.passage_pages:see", order, settings.limits.deadline_s
-    )
+    pages: tuple[PassagePage, ...] = worker.run("tasks.passage_pages:see", order, settings.limits.deadline_s)
     return Drawn(page=pages[0]) if pages else Drawn(missing="the file has no such page")
 
 

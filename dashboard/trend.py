@@ -34,12 +34,18 @@ def _bar(run: RunRow, left: float, step: float, most: int) -> str:
         high = _HIGH * 0.88 * _count(run, name) / most
         at -= high
         if high:
-            parts.append(f'<rect class="{look}" x="{left + 2:.1f}" y="{at:.1f}" width="{step - 4:.1f}" height="{high:.1f}"/>')
+            parts.append(_rect(look, left, step, at, high))
     if run.state == "broken":
-        parts.append(f'<rect class="broken" x="{left + 2:.1f}" y="{_HIGH - 5}" width="{step - 4:.1f}" height="5"/>')
-    elif len(parts) == 0:
-        parts.append(f'<rect class="idle" x="{left + 2:.1f}" y="{_HIGH - 2}" width="{step - 4:.1f}" height="2"/>')
+        parts.append(_rect("broken", left, step, _HIGH - 5, 5))
+    elif not parts:
+        parts.append(_rect("idle", left, step, _HIGH - 2, 2))
     return f"<g><title>{escaped(run.run_id)}, {run.state}: {told}</title>{''.join(parts)}</g>"
+
+
+def _rect(look: str, left: float, step: float, top: float, high: float) -> str:
+    return (
+        f'<rect class="{look}" x="{left + 2:.1f}" y="{top:.1f}" width="{step - 4:.1f}" height="{high:.1f}"/>'
+    )
 
 
 def _count(run: RunRow, name: str) -> int:
@@ -59,7 +65,7 @@ def line_trend(label: str, points: Sequence[tuple[str, float, float, float]]) ->
 
     line = " ".join(f"{x:.1f},{y(value):.1f}" for x, (_, value, _, _) in zip(xs, points, strict=True))
     marks = "".join(
-        f'<g><title>{escaped(name)}: {value:.3f} ({low:.3f} to {high:.3f})</title>'
+        f"<g><title>{escaped(name)}: {value:.3f} ({low:.3f} to {high:.3f})</title>"
         f'<line class="interval" x1="{x:.1f}" x2="{x:.1f}" y1="{y(low):.1f}" y2="{y(high):.1f}"/>'
         f'<circle class="point" cx="{x:.1f}" cy="{y(value):.1f}" r="4"/></g>'
         for x, (name, value, low, high) in zip(xs, points, strict=True)

@@ -42,7 +42,9 @@ def put(collection: Collection, relative: str, content: BinaryIO, replace: bool)
     if not target.parent.is_dir():
         raise NotFound(f"the folder of {one_line(relative)} is gone")
     if target.parent.resolve() != target.parent or not target.parent.is_relative_to(root):
-        raise UsageError(f"{one_line(relative)} lies behind a link or outside of its collection: replace it there")
+        raise UsageError(
+            f"{one_line(relative)} lies behind a link or outside of its collection: replace it there"
+        )
     if target.is_symlink() or (target.exists() and not target.is_file()):
         raise UsageError(f"{one_line(relative)} is no regular file: it is left as it is")
     draft = target.with_name(f".{secrets.token_hex(8)}.upload")
@@ -63,7 +65,9 @@ def put(collection: Collection, relative: str, content: BinaryIO, replace: bool)
 def folder_of(collection: Collection) -> Path:
     """The folder of a collection on this machine. Raises `UsageError` for a bucket, `NotFound` when it is gone."""
     if not collection.source.startswith("/"):
-        raise UsageError(f"{one_line(collection.name)} is no folder of this machine: upload to it where it is")
+        raise UsageError(
+            f"{one_line(collection.name)} is no folder of this machine: upload to it where it is"
+        )
     root = Path(collection.source)
     if not root.is_dir() or root.resolve() != root:
         raise NotFound(f"the folder {one_line(collection.source)} is not there")
@@ -79,7 +83,9 @@ def _settle(draft: Path, target: Path, replace: bool) -> None:
     try:
         os.link(draft, target)  # fails where a file has come meanwhile
     except FileExistsError as error:
-        raise NameTaken(f"{one_line(target.name)} is there already: tick “replace” to write over it") from error
+        raise NameTaken(
+            f"{one_line(target.name)} is there already: tick “replace” to write over it"
+        ) from error
 
 
 def _umask() -> int:

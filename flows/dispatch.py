@@ -28,7 +28,10 @@ def main() -> None:
     index = Path(sys.argv[1])
     orders: queue.Queue[Order | None] = queue.Queue()
     threading.Thread(target=_listen, args=(orders,), daemon=True).start()
-    with prefect_api(index.resolve() / "prefect", scheduling=True) as url, serve_schedule(index, load_settings()):
+    with (
+        prefect_api(index.resolve() / "prefect", scheduling=True) as url,
+        serve_schedule(index, load_settings()),
+    ):
         _say(ready=url)
         _Dispatcher(index).serve(orders)
 
@@ -87,7 +90,7 @@ class _Dispatcher:
     def _look(self) -> None:
         for order, flow_run in sorted(self._open.items()):
             state = self._client.read_flow_run(flow_run).state
-            told = (state.name, state.message or "") if state else ("Scheduled", "")
+            told = (state.name or "", state.message or "") if state else ("Scheduled", "")
             if self._said.get(order) != told:
                 self._said[order] = told
                 over = state is not None and state.is_final()

@@ -14,6 +14,7 @@ from storage.collections import collection_names
 from storage.index import Index
 from storage.listing import Listing, of_state
 from storage.report import STATES, report_of
+from storage.staleness import Current
 
 Order = Literal["path", "changed", "attempts", "chunks", "pages", "confidence"]
 ORDERS: tuple[Order, ...] = ("path", "changed", "attempts", "chunks", "pages", "confidence")
@@ -37,9 +38,7 @@ class Wanted:
     descending: bool = False
 
 
-def browse(
-    index: Index, current: str | None, wanted: Wanted, after: str = "", limit: int = 50
-) -> Listing:
+def browse(index: Index, current: Current, wanted: Wanted, after: str = "", limit: int = 50) -> Listing:
     """At most `limit` documents behind the document `after` (an id), which may have moved or be gone by now.
 
     Raises `UsageError` for an unknown state or order, and an id that the ledger never had.
@@ -50,7 +49,7 @@ def browse(
         raise UsageError(f"documents have no order by {wanted.order!r}: use one of {', '.join(ORDERS)}")
     with transactions.reading(index.engine) as connection:
         version = ledger.current_version(connection)
-        space_id, _ = ledger.live_space(connection, version)
+        space_id, space = ledger.live_space(connection, version)
         query = _matching(connection, wanted, version, current)
         total = connection.scalar(query.with_only_columns(sa.func.count()))
         if wanted.order in _OF_REVISION and wanted.state != "stale":
@@ -64,12 +63,12 @@ def browse(
         names = collection_names(connection, {row.source for row in rows})
     live = {one.document_id: one for one in snapshot.documents()}
     reports = tuple(
-        report_of(row, live.get(row.document_id), current, names[row.source]) for row in rows[:limit]
+        report_of(row, live.get(row.document_id), space, current, names[row.source]) for row in rows[:limit]
     )
     return Listing(reports, total or 0, len(rows) > limit, snapshot.space, version)
 
 
-def ids_of(index: Index, current: str | None, wanted: Wanted, limit: int) -> tuple[str, ...]:
+def ids_of(index: Index, current: Current, wanted: Wanted, limit: int) -> tuple[str, ...]:
     """The ids of all that match, sorted, at most `limit` and one: more than `limit` says that there are more."""
     with transactions.reading(index.engine) as connection:
         version = ledger.current_version(connection)
@@ -79,10 +78,10 @@ def ids_of(index: Index, current: str | None, wanted: Wanted, limit: int) -> tup
 
 
 def _matching(
-    connection: sa.Connection, wanted: Wanted, version: int, current: str | None
+    connection: sa.Connection, wanted: Wanted, version: int, current: Current
 ) -> sa.Select[tuple[Any, ...]]:
     documents = ledger.documents
-    query = of_state(wanted.state, version, ledger.live_space(connection, version)[0], current)
+    query = of_state(wanted.state, version, ledger.live_space(connection, version), current)
     for name in ("source", "stage", "kind", "reason"):
         if value := getattr(wanted, name):
             query = query.where(documents.c[name] == value)

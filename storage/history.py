@@ -1,6 +1,7 @@
 """History: what became of one document, attempt by attempt and revision by revision."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -55,9 +56,13 @@ def attempts_of(index: Index, document_id: str) -> tuple[Attempt, ...]:
 def revisions_of(index: Index, document_id: str) -> tuple[RevisionRow, ...]:
     """The last revisions of a document in every space, newest first."""
     revisions, spaces, versions = ledger.revisions, ledger.spaces, ledger.versions
-    other = {"committed_at": versions.c.committed_at, "model": spaces.c.model, "chunker": spaces.c.chunker}
+    other: dict[str, sa.Column[Any]] = {
+        "committed_at": versions.c.committed_at,
+        "model": spaces.c.model,
+        "chunker": spaces.c.chunker,
+    }
     query = (
-        sa.select(*(other.get(name, revisions.c.get(name)) for name in RevisionRow.__slots__))
+        sa.select(*(other[name] if name in other else revisions.c[name] for name in RevisionRow.__slots__))
         .join(spaces, spaces.c.space_id == revisions.c.space_id)
         .outerjoin(versions, versions.c.version == revisions.c.began_version)
         .where(revisions.c.document_id == document_id)

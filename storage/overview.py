@@ -10,7 +10,9 @@ from schemas.records import Space
 from storage import ledger, transactions
 from storage.collections import collection_names
 from storage.index import Index
-from storage.runs import DIED, has_died
+from storage.processes import has_died
+from storage.runs import DIED
+from storage.staleness import Current, stale_counts
 
 MOST_GROUPS = 50  # reasons of failures, the most frequent first
 
@@ -93,7 +95,7 @@ class Overview:
         return sum(self.states.values())
 
 
-def overview(index: Index, current: str | None, runs: int = 30) -> Overview:
+def overview(index: Index, current: Current, runs: int = 30) -> Overview:
     """Counts, reasons and the newest `runs` runs, read in one transaction."""
     with transactions.reading(index.engine) as connection:
         version = ledger.current_version(connection)
@@ -107,7 +109,7 @@ def overview(index: Index, current: str | None, runs: int = 30) -> Overview:
             ),
             space=space,
             sources=_sources(connection),
-            stale=_stale(connection, version, space_id, current),
+            stale=stale_counts(connection, version, (space_id, space), current),
             failures=failures,
             failures_left_out=left_out,
             **_sums(connection, version, space_id),
@@ -123,8 +125,12 @@ def runs_of(index: Index, limit: int) -> tuple[RunRow, ...]:
 
 def run_of(index: Index, run_id: str) -> RunRow | None:
     with transactions.reading(index.engine) as connection:
-        row = connection.execute(sa.select(ledger.runs).where(ledger.runs.c.run_id == run_id)).mappings().first()
-    return None if row is None else _run(row)
+        row = (
+            connection.execute(sa.select(ledger.runs).where(ledger.runs.c.run_id == run_id))
+            .mappings()
+            .first()
+        )
+    return None if row is None else _run(dict(row))
 
 
 def outcomes_of(index: Index, source: str, run_id: str) -> Mapping[str, int]:
@@ -132,7 +138,9 @@ def outcomes_of(index: Index, source: str, run_id: str) -> Mapping[str, int]:
     documents = ledger.documents
     done = sa.and_(documents.c.last_run == run_id, documents.c.last_outcome.is_not(None))
     word = sa.case((done, documents.c.last_outcome), else_=documents.c.state)
-    query = sa.select(word, sa.func.count()).where(documents.c.source == source, documents.c.last_run == run_id)
+    query = sa.select(word, sa.func.count()).where(
+        documents.c.source == source, documents.c.last_run == run_id
+    )
     with transactions.reading(index.engine) as connection:
         return {state: count for state, count in connection.execute(query.group_by(word).order_by(word))}
 
@@ -152,29 +160,6 @@ def _sources(connection: sa.Connection) -> tuple[SourceCounts, ...]:
     names = collection_names(connection, by_source)
     found = [SourceCounts(names[source], source, states) for source, states in by_source.items()]
     return tuple(sorted(found, key=lambda one: (one.collection, one.source)))
-
-
-def _stale(
-    connection: sa.Connection, version: int, space_id: int, current: str | None
-) -> Mapping[str, int]:
-    documents, revisions = ledger.documents, ledger.revisions
-    other_file = documents.c.sha256 != revisions.c.source_sha256
-    cases = [
-        (sa.and_(documents.c.state == "failed", other_file), "the newer version failed"),
-        (documents.c.state == "failed", "the last attempt failed"),
-        (other_file, "the file has changed since"),
-    ]
-    if current is not None:
-        cases.append((revisions.c.recipe != current, "made with other settings of the pipeline or of OCR"))
-    why = sa.case(*cases, else_="")
-    query = (
-        sa.select(why, sa.func.count())
-        .select_from(revisions.join(documents, documents.c.document_id == revisions.c.document_id))
-        .where(ledger.live_at(revisions, version), revisions.c.space_id == space_id)
-        .group_by(why)
-        .order_by(why)
-    )
-    return {reason: count for reason, count in connection.execute(query) if reason}
 
 
 def _failures(connection: sa.Connection) -> tuple[tuple[FailureGroup, ...], int]:
@@ -205,7 +190,9 @@ def _sums(connection: sa.Connection, version: int, space_id: int) -> dict[str, i
         "warned": sa.case((warned, 1), else_=0),
         "unread": sa.case((revisions.c.encoder_fit, 0), else_=1),
     }
-    query = sa.select(*(sa.func.coalesce(sa.func.sum(column), 0).label(name) for name, column in sums.items()))
+    query = sa.select(
+        *(sa.func.coalesce(sa.func.sum(column), 0).label(name) for name, column in sums.items())
+    )
     live = query.where(ledger.live_at(revisions, version), revisions.c.space_id == space_id)
     return dict(connection.execute(live).mappings().one())
 
@@ -213,7 +200,7 @@ def _sums(connection: sa.Connection, version: int, space_id: int) -> dict[str, i
 def _runs(connection: sa.Connection, limit: int) -> tuple[RunRow, ...]:
     runs = ledger.runs
     query = sa.select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(limit)
-    return tuple(_run(row) for row in connection.execute(query).mappings())
+    return tuple(_run(dict(row)) for row in connection.execute(query).mappings())
 
 
 def _run(row: Mapping[str, Any]) -> RunRow:

@@ -12,7 +12,7 @@ from dashboard.passages import has_pages, open_stretch, page_images
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
 from schemas.errors import NotFound
-from schemas.settings import Settings, recipe
+from schemas.settings import Settings
 from storage.history import attempts_of, file_of, revisions_of
 from storage.listing import document_of
 from storage.whole_document import WholeDocument, read_whole
@@ -28,7 +28,10 @@ Offset = Annotated[int, Query(ge=0, le=_MOST)]
 
 @router.get("/{document_id}")
 async def show(
-    request: Request, served: Served, document_id: DocumentId, first: Annotated[int, Query(ge=1, le=_MOST)] = 1
+    request: Request,
+    served: Served,
+    document_id: DocumentId,
+    first: Annotated[int, Query(ge=1, le=_MOST)] = 1,
 ) -> Response:
     values = await served.work.run(lambda: _values(served, document_id, first))
     return page(request.scope, "document.html.j2", active="documents", **values)
@@ -37,8 +40,10 @@ async def show(
 @router.get("/{document_id}/state")
 async def state(request: Request, served: Served, document_id: DocumentId) -> Response:
     """The head of the page as it is now; it asks for itself again until an outcome is there."""
-    report, _ = await served.work.run(lambda: document_of(served.index, recipe(served.settings), document_id))
-    return page(request.scope, "state.html.j2", **row_values(served, report), **_may_replace(served, report.source))
+    report, _ = await served.work.run(lambda: document_of(served.index, served.current(), document_id))
+    return page(
+        request.scope, "state.html.j2", **row_values(served, report), **_may_replace(served, report.source)
+    )
 
 
 @router.get("/{document_id}/pages/{number}")
@@ -93,7 +98,7 @@ def _may_replace(served: Serving, source: str) -> dict[str, Any]:
 
 
 def _values(served: Serving, document_id: str, first: int) -> dict[str, Any]:
-    report, space = document_of(served.index, recipe(served.settings), document_id)
+    report, space = document_of(served.index, served.current(), document_id)
     whole = read_whole(served.index, document_id)
     return {
         **row_values(served, report),

@@ -12,7 +12,6 @@ from dashboard.serving import Served, Serving
 from dashboard.templating import page
 from schemas.errors import NotFound, UsageError
 from schemas.records import Collection
-from schemas.settings import recipe
 from storage.browsing import ORDERS, Wanted, browse, ids_of
 from storage.collections import read_collections
 from storage.listing import Listing, document_of
@@ -92,7 +91,7 @@ async def show(
 
     def find() -> dict[str, Any]:
         collections = read_collections(served.index)
-        listing = browse(served.index, recipe(served.settings), chosen.wanted(collections), after, ROWS)
+        listing = browse(served.index, served.current(), chosen.wanted(collections), after, ROWS)
         return _listed(served, listing) | {
             "collections": collections,
             "local": [one for one in collections if one.source.startswith("/")],
@@ -117,7 +116,7 @@ async def show(
 @router.get("/ui/documents/{document_id}/row")
 async def row(request: Request, served: Served, document_id: str) -> Response:
     """One row as it is now; it asks for itself again until the outcome is there."""
-    report, _ = await served.work.run(lambda: document_of(served.index, recipe(served.settings), document_id))
+    report, _ = await served.work.run(lambda: document_of(served.index, served.current(), document_id))
     values = row_values(served, report)
     return page(request.scope, "row.html.j2", **values)
 
@@ -140,7 +139,7 @@ async def retry(
 
 def _retry(served: Serving, chosen: Filter, document_ids: tuple[str, ...], every: bool) -> None:
     collections = read_collections(served.index)
-    current = recipe(served.settings)
+    current = served.current()
     if every:
         wanted = replace(chosen.wanted(collections), state="failed")
         document_ids = ids_of(served.index, current, wanted, MOST_RETRIED)

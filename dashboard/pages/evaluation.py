@@ -32,14 +32,18 @@ class Series:
 
 @router.get("")
 async def show(request: Request, served: Served) -> Response:
-    values = await served.work.run(lambda: {"series": _series(served)})
-    return page(request.scope, "evaluation.html.j2", active="evaluation", cut=MAIN_CUT, cuts=CUTS, **values)
+    series = await served.work.run(lambda: _series(served))
+    return page(
+        request.scope, "evaluation.html.j2", active="evaluation", cut=MAIN_CUT, cuts=CUTS, series=series
+    )
 
 
 @router.get("/{name}")
 async def one(request: Request, served: Served, name: str) -> Response:
     values = await served.work.run(lambda: _one(served, name))
-    return page(request.scope, "evaluation_one.html.j2", active="evaluation", cut=MAIN_CUT, cuts=CUTS, **values)
+    return page(
+        request.scope, "evaluation_one.html.j2", active="evaluation", cut=MAIN_CUT, cuts=CUTS, **values
+    )
 
 
 def _series(served: Serving) -> list[Series]:

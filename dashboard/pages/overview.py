@@ -14,7 +14,6 @@ from dashboard.serving import Served, Serving
 from dashboard.templating import page
 from dashboard.trend import runs_trend
 from schemas.errors import IndexBusy
-from schemas.settings import recipe
 from storage.overview import Overview, RunRow, outcomes_of, overview, runs_of
 
 SHOWN_RUNS = 30
@@ -70,7 +69,7 @@ async def _events(request: Request, served: Serving) -> AsyncIterator[str]:
     try:
         while not state.ending.is_set():
             progress = await served.work.run(lambda: progress_of(served))
-            html = page(request.scope, "live.html.j2", **live_values(served, progress)).body.decode()
+            html = bytes(page(request.scope, "live.html.j2", **live_values(served, progress)).body).decode()
             now = progress.run.run_id if progress else None
             if html != known:
                 yield _event("live", html)
@@ -102,7 +101,7 @@ def live_values(served: Serving, progress: Progress | None) -> dict[str, Any]:
 
 
 def _values(served: Serving) -> dict[str, Any]:
-    seen: Overview = overview(served.index, recipe(served.settings), SHOWN_RUNS)
+    seen: Overview = overview(served.index, served.current(), SHOWN_RUNS)
     return {
         "seen": seen,
         "index": served.index.path.resolve(),

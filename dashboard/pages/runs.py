@@ -16,7 +16,9 @@ router = APIRouter(prefix="/ui/runs", include_in_schema=False)
 
 
 @router.post("")
-async def ask(request: Request, served: Served, collection: Annotated[str, Form(max_length=500)] = "") -> Response:
+async def ask(
+    request: Request, served: Served, collection: Annotated[str, Form(max_length=500)] = ""
+) -> Response:
     """A run over one collection, or over all."""
 
     def order() -> None:

@@ -11,7 +11,6 @@ from dashboard.serving import Served, Serving
 from dashboard.templating import page
 from dashboard.uploads import checked_name, put
 from schemas.errors import NotFound
-from schemas.settings import recipe
 from storage.collections import read_collections
 from storage.listing import document_of
 
@@ -39,10 +38,12 @@ async def upload(
     return page(request.scope, "uploaded.html.j2", headers=headers, name=written.name, run=bool(run))
 
 
-def _store(served: Serving, file: UploadFile, collection: str, document: str, replace: bool, run: bool) -> Path:
+def _store(
+    served: Serving, file: UploadFile, collection: str, document: str, replace: bool, run: bool
+) -> Path:
     watched: tuple[str, ...] = ()
     if document:
-        report, _ = document_of(served.index, recipe(served.settings), document)
+        report, _ = document_of(served.index, served.current(), document)
         collection, name, replace, watched = report.collection, report.path, True, (document,)
     else:
         name = checked_name(file.filename or "")

@@ -64,7 +64,7 @@ def serve(
             app.state.ending.set()  # streams of events would hold the server up
             handle_exit(sign, frame)
 
-        server.handle_exit = end  # type: ignore[method-assign]  # uvicorn has no other hook
+        server.handle_exit = end  # type: ignore[method-assign, assignment]  # uvicorn has no other hook
         for each in (signal.SIGINT, signal.SIGTERM):
             signal.signal(each, end)  # also what uvicorn puts back when it is done
         say(f"Pincite serves {index} at {_address(listener)} (Ctrl-C ends it)")

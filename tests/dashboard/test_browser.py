@@ -8,6 +8,7 @@ from playwright.sync_api import Browser
 
 from tests.dashboard.conftest import HOSTILE, HOSTILE_NAME, Ids, Server
 
+
 @pytest.fixture
 def page(browser: Browser) -> Iterator[tuple[Any, list[str]]]:
     """(a page, what it asked of hosts and what went wrong on it)."""

@@ -137,7 +137,10 @@ def test_a_hit_leads_to_its_place_with_the_words_marked(server: Server, seen: Wa
     page.locator(".hit h3 a").first.click()
     assert page.locator("#passage").inner_text().split() == quote.split()
     page.locator("svg.paper polygon.passage").first.wait_for(timeout=60_000)
-    box, frame = page.locator("polygon.passage").first.bounding_box(), page.locator("svg.paper").first.bounding_box()
+    box, frame = (
+        page.locator("polygon.passage").first.bounding_box(),
+        page.locator("svg.paper").first.bounding_box(),
+    )
     assert box and frame and frame["x"] <= box["x"] <= frame["x"] + frame["width"]
 
 
@@ -178,8 +181,8 @@ def test_hostile_names_and_texts_stay_text(server: Server, ids: Ids, seen: Watch
 def test_a_script_that_came_into_a_page_would_not_run(server: Server, seen: Watched) -> None:
     seen.page.goto(f"{server.url}/")
     seen.page.evaluate(
-        "document.querySelector('main').innerHTML = "
-        "\"<img src=x onerror=\\\"document.title='owned'\\\"><a id=l href=\\\"javascript:document.title='owned'\\\">x</a>\""
+        "html => { document.querySelector('main').innerHTML = html }",
+        """<img src=x onerror="document.title='owned'"><a id=l href="javascript:document.title='owned'">x</a>""",
     )
     seen.page.locator("#l").click()
     seen.page.wait_for_timeout(300)

@@ -31,7 +31,9 @@ def csrf_of(html: str) -> str:
 
 def sign_in(client: httpx.Client, token: str) -> httpx.Response:
     csrf = csrf_of(client.get("/ui/login", headers=HTML).text)
-    return client.post("/ui/login", data={"token": token, "csrf": csrf, "next": "/ui/documents"}, headers=HTML)
+    return client.post(
+        "/ui/login", data={"token": token, "csrf": csrf, "next": "/ui/documents"}, headers=HTML
+    )
 
 
 def test_a_page_asks_who_it_is_and_leads_back(closed: Server) -> None:
@@ -63,10 +65,15 @@ def test_a_viewer_reads_and_changes_nothing(closed: Server) -> None:
             assert told.status_code == 403 and "may only read" in told.json()["detail"]
         told = client.post("/ui/upload", headers=token, files={"file": ("a.txt", b"text")})
         assert told.status_code == 403
-        assert client.post("/search", headers=token, json={"query": "pump", "mode": "bm25"}).status_code == 200
+        assert (
+            client.post("/search", headers=token, json={"query": "pump", "mode": "bm25"}).status_code == 200
+        )
         own = {"Authorization": f"Bearer {VIEWER}"}
         with closed.client() as program:
-            assert program.post("/search", headers=own, json={"query": "seal", "mode": "bm25"}).status_code == 200
+            assert (
+                program.post("/search", headers=own, json={"query": "seal", "mode": "bm25"}).status_code
+                == 200
+            )
             assert program.post("/ui/runs", headers=own).status_code == 403
 
 
@@ -101,7 +108,8 @@ def test_signing_in_is_slowed_down(index: Path) -> None:
     with serving(index, **TOKENS) as server, server.client() as client:
         csrf = csrf_of(client.get("/ui/login", headers=HTML).text)
         tried = [
-            client.post("/ui/login", data={"token": f"wrong-{n}", "csrf": csrf}, headers=HTML) for n in range(12)
+            client.post("/ui/login", data={"token": f"wrong-{n}", "csrf": csrf}, headers=HTML)
+            for n in range(12)
         ]
         assert [one.status_code for one in tried] == [401] * 10 + [429] * 2
         assert int(tried[-1].headers["retry-after"]) <= 61

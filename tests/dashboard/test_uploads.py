@@ -27,7 +27,9 @@ def test_a_name_that_could_leave_the_folder_or_hide_is_refused(name: str) -> Non
         checked_name(name)
 
 
-@pytest.mark.parametrize("name", ["a.txt", "Ведомость 3.pdf", "<img src=x>.txt", "日本.md", "a..b", "-rf.txt"])
+@pytest.mark.parametrize(
+    "name", ["a.txt", "Ведомость 3.pdf", "<img src=x>.txt", "日本.md", "a..b", "-rf.txt"]
+)
 def test_other_names_are_kept_as_they_are(name: str) -> None:
     assert checked_name(name) == name
 
@@ -111,7 +113,9 @@ def test_a_file_is_uploaded_into_its_collection(folder: Path, client: httpx.Clie
 
 def test_the_file_of_a_document_is_replaced_wherever_it_lies(folder: Path, client: httpx.Client) -> None:
     rows = {row["document"]: row for row in client.get("/documents").json()["documents"]}
-    told = upload(client, "other-name.txt", b"Now there is text.", document=rows["deep/empty.txt"]["document_id"])
+    told = upload(
+        client, "other-name.txt", b"Now there is text.", document=rows["deep/empty.txt"]["document_id"]
+    )
     assert told.status_code == 200
     assert (folder / "deep" / "empty.txt").read_bytes() == b"Now there is text."
     assert upload(client, "a.txt", b"x", document="0123456789abcdef").status_code == 404
@@ -123,7 +127,7 @@ def test_only_uploads_may_be_large_and_only_to_their_limit(folder: Path, client:
     assert told.status_code == 413 and "larger than 200,000 bytes" in told.json()["detail"]
 
     def endless() -> Iterator[bytes]:
-        yield b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"e.txt\"\r\n\r\n"
+        yield b'--b\r\nContent-Disposition: form-data; name="file"; filename="e.txt"\r\n\r\n'
         while True:
             yield b"x" * 50_000
 

@@ -59,7 +59,11 @@ def stale_counts(
     query = (
         sa.select(*groups, sa.func.count())
         .select_from(revisions.join(documents, documents.c.document_id == revisions.c.document_id))
-        .where(ledger.live_at(revisions, version), revisions.c.space_id == space_id)
+        .where(
+            ledger.live_at(revisions, version),
+            revisions.c.space_id == space_id,
+            sa.or_(documents.c.state == "failed", ~same_file, is_stale(space, current)),
+        )
         .group_by(*groups)
     )
     counts: dict[str, int] = {}

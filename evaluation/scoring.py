@@ -7,7 +7,7 @@ version, with all queries embedded at once; `tests/evaluation/test_scoring.py` h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 
@@ -111,7 +111,7 @@ class Ranker:
                 near.append(one.row)
             else:
                 same.setdefault(twin, []).append(one.row)
-        return [replace(one, folded=tuple(same[row])) if row in same else one for row, one in kept.items()]
+        return [one._replace(folded=tuple(same[row])) if row in same else one for row, one in kept.items()]
 
     def rerank(self, query: str, listed: Listed, reranker: Reranker) -> list[int]:
         """The rows of the first 20 after the cross-encoder, which reads the first 25, as a search would."""

@@ -57,7 +57,7 @@ class Vectors:
             for number in np.unique(block_of).tolist():
                 here = np.flatnonzero(block_of == number)
                 found = self._blocks[number][some[here] - self._bases[number]].astype(np.float64)
-                result[start + here] = (found * wide).sum(axis=1)
+                result[start + here] = np.einsum("ij,j->i", found, wide)
         return result
 
     def nearest(self, query: Vector, k: int, among: Mask | None = None) -> tuple[Rows, Floats]:

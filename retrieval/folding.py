@@ -3,7 +3,6 @@
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -131,5 +130,5 @@ def fold(ranked: Sequence[Ranked], wanted: int, likeness: Likeness) -> tuple[lis
         window = place + 1 + np.flatnonzero(~taken[place + 1 : end])
         same = window[likeness.alike(one.row, rows[window])]
         taken[same] = True
-        kept.append(replace(one, folded=tuple(rows[same].tolist())))
+        kept.append(one._replace(folded=tuple(rows[same].tolist())))
     return kept, len(kept) == wanted and end <= len(ranked)

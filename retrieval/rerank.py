@@ -6,7 +6,7 @@ Weights are a folder, or a name of the hub whose files lie in this machine's Hug
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,9 +98,9 @@ def reordered(ranked: Sequence[Ranked], scores: Scores) -> list[Ranked]:
 
     Every row remembers its rank before.
     """
-    before = [replace(one, rank_before=rank) for rank, one in enumerate(ranked, start=1)]
+    before = [one._replace(rank_before=rank) for rank, one in enumerate(ranked, start=1)]
     first = [
-        replace(one, rerank_score=value)
+        one._replace(rerank_score=value)
         for one, value in zip(before[: len(scores)], scores.tolist(), strict=True)
     ]
     first.sort(key=lambda one: (-(one.rerank_score or 0.0), one.row))

@@ -18,7 +18,6 @@ from storage.spaces import spaces_of
 from storage.verify import verify
 from tests.storage.building import found, states
 from tests.storage.migrating import TWIN, WIDE, begun, build, held, make, move, nightly, switches
-from tests.storage.test_torture import READER, start
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 18.0
@@ -83,6 +82,45 @@ while True:
             builder.catch_up()
             assert move(opened, migration, migration.target)
 """
+
+
+READER = """
+import sys
+from collections import Counter
+from pathlib import Path
+from storage.index import Index
+from storage.sql import query
+from storage.verify import verify
+index = Path(sys.argv[1])
+reads = versions = last = 0
+print("reads", flush=True)
+while not (index / "stop").exists():
+    with Index.open(index) as opened, opened.snapshot() as snapshot:
+        assert snapshot.version >= last, "versions go forward"
+        versions += snapshot.version > last
+        last = snapshot.version
+        wanted = {one.document_id: one.chunks for one in snapshot.documents()}
+        rows = Counter(snapshot.chunks(["document_id"])["document_id"].to_pylist())
+        assert rows == wanted, (snapshot.version, rows, wanted)
+        postings = snapshot.postings([f"document{number}" for number in range(12)])
+        assert set(postings["document_id"].to_pylist()) == set(rows), snapshot.version
+        assert len({one.path for one in snapshot.documents()}) == len(wanted), "a path is one document"
+        (row,) = query(opened, "SELECT count(*) AS n FROM chunks", snapshot.version).to_pylist()
+        assert row["n"] == sum(wanted.values()), (snapshot.version, row)
+        if reads % 4 == 0:
+            broken = [check for check in verify(opened) if not check.ok]
+            assert {check.name for check in broken} <= {"no document is held by a run that ended"}, broken
+        reads += 1
+print(reads, versions)
+"""
+
+
+def start(code: str, *arguments: object) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "reads\n"
+    return process
 
 
 NURSERY = """
@@ -158,7 +196,7 @@ def torture(nursery: Nursery, index: Path, source: Path, seconds: float, seed: i
     codes = {"writer": WRITER, "migrator": MIGRATOR}
     running = {name: nursery.start(code, index, source, seed) for name, code in codes.items()}
     ends, kills = time.monotonic() + seconds, 0
-    while time.monotonic() < ends:
+    while time.monotonic() < ends or (_switched(index) < 5 and time.monotonic() < ends + 90):  # a busy machine
         time.sleep(draw.uniform(0.1, 2.4))
         for name in sorted(draw.sample(sorted(codes), draw.choice([1, 1, 2]))):
             kill(running[name])
@@ -170,6 +208,11 @@ def torture(nursery: Nursery, index: Path, source: Path, seconds: float, seed: i
     reads, versions = map(int, reader.communicate(timeout=120)[0].split())
     assert reader.returncode == 0 and reads > 2 and versions > 1, (reads, versions)
     return kills, assert_level_at_every_switch(index)
+
+
+def _switched(index: Path) -> int:
+    with Index.open(index) as opened:
+        return len(switches(opened))
 
 
 def settle(index: Path, source: Path) -> None:

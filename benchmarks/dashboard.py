@@ -33,7 +33,7 @@ PAGES = (
     "/ui/documents?state=stale",
     "/ui/documents?order=chunks&down=yes",
     "/ui/documents?words=report+77",
-    "/ui/documents?after=%016x" % 70_000,
+    f"/ui/documents?after={70_000:016x}",
     "/status",
     "/documents?limit=50",
 )
@@ -48,7 +48,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         large = Path(folder, "large")
         fill(large, given.documents, given.chunks)
-        print(f"{given.documents:,} documents, {given.documents * given.chunks:,} chunks; ms, median of {ROUNDS}")
+        print(
+            f"{given.documents:,} documents, {given.documents * given.chunks:,} chunks; ms, median of {ROUNDS}"
+        )
         for path, took in asyncio.run(pages(large, PAGES)).items():
             print(f"{took * 1e3:8.1f}  {path}")
         asyncio.run(search(Path(folder)))
@@ -58,7 +60,9 @@ def fill(path: Path, documents: int, chunks: int) -> None:
     """The rows of an index of so many documents; every tenth is failed and has nothing that can be found."""
     made = recipe(Settings())
     with Index.create(path, space()) as index, transactions.writing(index.engine) as connection:
-        connection.execute(ledger.versions.insert().values(version=1, run_id="bulk", committed_at=time.time()))
+        connection.execute(
+            ledger.versions.insert().values(version=1, run_id="bulk", committed_at=time.time())
+        )
         for first in range(0, documents, 10_000):
             numbers = range(first, min(first + 10_000, documents))
             connection.execute(ledger.documents.insert(), [_document(n, made) for n in numbers])
@@ -135,7 +139,9 @@ async def search(folder: Path) -> None:
     source, index = folder / "texts", folder / "small"
     source.mkdir()
     for n in range(300):
-        paragraphs = [f"Paragraph {m} of {n}: the pump {m * n} has seal {n + m} and valve {m}." for m in range(60)]
+        paragraphs = [
+            f"Paragraph {m} of {n}: the pump {m * n} has seal {n + m} and valve {m}." for m in range(60)
+        ]
         (source / f"{n}.md").write_text("\n\n".join([f"# Text {n}", *paragraphs]), encoding="utf-8")
     reindex(index, source.resolve())
     app = create_app(index, Settings(), access_of("127.0.0.1", ""))
@@ -146,7 +152,9 @@ async def search(folder: Path) -> None:
             page: list[float] = []
             for n in range(60):
                 query = f"pump seal {n} valve"
-                python.append(_timed(lambda query=query, mode=mode: serving.searcher.search(query, mode=mode)))
+                python.append(
+                    _timed(lambda query=query, mode=mode: serving.searcher.search(query, mode=mode))
+                )
                 began = time.perf_counter()
                 (await client.get("/ui/search", params={"q": query, "mode": mode})).raise_for_status()
                 page.append(time.perf_counter() - began)

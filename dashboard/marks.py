@@ -1,7 +1,7 @@
 """Marks: where the words of a query stand in a passage, by the terms that BM25 counts."""
 
-from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import regex
 from markupsafe import Markup
@@ -27,28 +27,29 @@ class TermCount:
 
 
 def counted(query: str, content: str) -> list[TermCount]:
-    """The terms of the query that the passage has, in the order of the query, each once."""
+    """The terms of the query that words of the passage have, in the order of the query, each once."""
+    wanted = list(dict.fromkeys(terms(query)))
     held: dict[str, int] = {}
-    for term in passage_terms(content):
-        held[term] = held.get(term, 0) + 1
-    return [TermCount(term, held[term]) for term in dict.fromkeys(terms(query)) if term in held]
+    for word in _WORDS.findall(content):
+        for term in _terms_of(word):
+            held[term] = held.get(term, 0) + 1
+    return [TermCount(term, held[term]) for term in wanted if term in held]
 
 
 def marked(query: str, content: str) -> Markup:
     """The passage as HTML, its words that share a term with the query marked."""
     wanted = frozenset(term for term in terms(query) if len(term) >= _SHORTEST or not term.isascii())
     parts, at = [], 0
-    for start, end in _spans(wanted, content):
+    for match in _WORDS.finditer(content):
+        if wanted.isdisjoint(_terms_of(match.group())):
+            continue
+        start, end = match.span()
         parts += [escaped(content[at:start]), "<mark>", escaped(content[start:end]), "</mark>"]
         at = end
     return Markup("".join([*parts, escaped(content[at:])]))
 
 
-def _spans(wanted: Collection[str], content: str) -> Iterator[tuple[int, int]]:
-    known: dict[str, bool] = {}
-    for match in _WORDS.finditer(content):
-        word = match.group()
-        if word not in known:
-            known[word] = any(term in wanted for term in passage_terms(word))
-        if known[word]:
-            yield match.span()
+@lru_cache(maxsize=20_000)
+def _terms_of(word: str) -> frozenset[str]:
+    """The terms of a word; a page has the same ones again and again."""
+    return frozenset(passage_terms(word))

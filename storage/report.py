@@ -224,7 +224,7 @@ def _counted(index: Index, current: Current) -> IndexReport:
         version = ledger.current_version(connection)
         space_id, space = ledger.live_space(connection, version)
         states = (
-            sa.select(documents.c.source, documents.c.state, sa.func.count())
+            sa.select(documents.c.source, documents.c.state, sa.func.count().label("documents"))
             .where(documents.c.state != "deleted")
             .group_by(documents.c.source, documents.c.state)
         )
@@ -244,7 +244,7 @@ def _counted(index: Index, current: Current) -> IndexReport:
             stale=stale_counts(connection, version, (space_id, space), current),
             chunks=chunks,
             over_window=over_window,
-            sources=tuple(sorted({source for source, _, _ in counted})),
+            sources=tuple(sorted({row.source for row in counted})),
             collections=read_within(connection),
             last_run=_as_it_is(dict(last)) if last else None,
         )
@@ -252,8 +252,8 @@ def _counted(index: Index, current: Current) -> IndexReport:
 
 def _summed(counted: Sequence[sa.Row[Any]]) -> dict[str, int]:
     states: dict[str, int] = {}
-    for _, state, count in counted:
-        states[state] = states.get(state, 0) + count
+    for row in counted:
+        states[row.state] = states.get(row.state, 0) + row.documents
     return states
 
 

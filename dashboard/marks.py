@@ -26,27 +26,22 @@ class TermCount:
     count: int
 
 
-def counted(query: str, content: str) -> list[TermCount]:
-    """The terms of the query that words of the passage have, in the order of the query, each once."""
-    wanted = list(dict.fromkeys(terms(query)))
+def marked(query: str, content: str) -> tuple[Markup, list[TermCount]]:
+    """(the passage as HTML, its words that share a term with the query marked; those terms as the query has them)."""
+    asked = list(dict.fromkeys(terms(query)))
+    wanted = frozenset(asked)
     held: dict[str, int] = {}
-    for word in _WORDS.findall(content):
-        for term in _terms_of(word):
-            held[term] = held.get(term, 0) + 1
-    return [TermCount(term, held[term]) for term in wanted if term in held]
-
-
-def marked(query: str, content: str) -> Markup:
-    """The passage as HTML, its words that share a term with the query marked."""
-    wanted = frozenset(term for term in terms(query) if len(term) >= _SHORTEST or not term.isascii())
     parts, at = [], 0
     for match in _WORDS.finditer(content):
-        if wanted.isdisjoint(_terms_of(match.group())):
-            continue
-        start, end = match.span()
-        parts += [escaped(content[at:start]), "<mark>", escaped(content[start:end]), "</mark>"]
-        at = end
-    return Markup("".join([*parts, escaped(content[at:])]))
+        shared = wanted & _terms_of(match.group())
+        for term in shared:
+            held[term] = held.get(term, 0) + 1
+        if any(len(term) >= _SHORTEST or not term.isascii() for term in shared):
+            start, end = match.span()
+            parts += [escaped(content[at:start]), "<mark>", escaped(content[start:end]), "</mark>"]
+            at = end
+    html = Markup("".join([*parts, escaped(content[at:])]))
+    return html, [TermCount(term, held[term]) for term in asked if term in held]
 
 
 @lru_cache(maxsize=20_000)

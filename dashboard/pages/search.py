@@ -9,7 +9,7 @@ from fastapi.responses import Response
 from markupsafe import Markup
 
 from dashboard.api.models import MOST_CHARACTERS, MOST_HITS
-from dashboard.marks import TermCount, counted, marked
+from dashboard.marks import TermCount, marked
 from dashboard.problems import Problem, problem_of
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
@@ -131,8 +131,7 @@ def _shown(query: str, mode: Mode, hit: Hit) -> ShownHit:
     return ShownHit(
         hit,
         document_of(hit.chunk_id),
-        marked(query, hit.content),
-        counted(query, hit.content),
+        *marked(query, hit.content),
         1 / (RRF_K + hit.dense_rank) if fused and hit.dense_rank else None,
         1 / (RRF_K + hit.bm25_rank) if fused and hit.bm25_rank else None,
     )

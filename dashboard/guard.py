@@ -206,6 +206,14 @@ class Guard:
             if message["type"] != "http.request" or not message.get("more_body", False):
                 return None
 
+    async def _piece(self, receive: Receive) -> Message:
+        try:
+            async with asyncio.timeout(self._limits.piece_s):
+                return await receive()
+        except TimeoutError as error:
+            said = f"no piece of the file for {self._limits.piece_s:g} s"
+            raise HTTPException(408, said, {"Connection": "close"}) from error
+
     def _counted(self, headers: Headers, receive: Receive) -> Receive:
         """The body of a file, piece by piece, within its own limits."""
         most = self._limits.upload_bytes + (64 << 10)  # and the other fields of its form
@@ -213,23 +221,30 @@ class Guard:
         too_large = HTTPException(413, f"the file is larger than {self._limits.upload_bytes:,} bytes", close)
         taken = 0
 
+        async def refused() -> HTTPException:
+            """What is on its way is read, or the sender would never see the answer; not without end."""
+            dropped = 0
+            while dropped < _DROPPED_BYTES and (message := await self._piece(receive)).get(
+                "more_body", False
+            ):
+                dropped += len(message.get("body", b""))
+            return too_large
+
         async def counted() -> Message:
             nonlocal taken
             length = headers.get("content-length", "0")
             if not length.isdigit() or int(length) > most:
-                raise too_large
-            try:
-                async with asyncio.timeout(self._limits.piece_s):
-                    message = await receive()
-            except TimeoutError as error:
-                said = f"no piece of the file for {self._limits.piece_s:g} s"
-                raise HTTPException(408, said, close) from error
+                raise await refused()
+            message = await self._piece(receive)
             taken += len(message.get("body", b""))
             if taken > most:
-                raise too_large
+                raise await refused()
             return message
 
         return counted
+
+
+_DROPPED_BYTES = 16 << 20
 
 
 def cookie_header(name: str, value: str, lasts_s: int) -> str:

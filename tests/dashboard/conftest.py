@@ -157,7 +157,7 @@ def client(server: Server) -> Iterator[httpx.Client]:
 CHROMIUM = Path("/usr/bin/chromium")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open, no other test of the session could run an event loop
 def browser() -> Iterator[Browser]:
     if not CHROMIUM.exists():
         pytest.fail("these tests need a browser: `apt-get install chromium`, or run deploy/setup again")

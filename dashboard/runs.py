@@ -59,7 +59,7 @@ class Runs:
         self._lock = threading.Lock()
         self._orders: OrderedDict[str, Order] = OrderedDict()
         self._process: subprocess.Popen[str] | None = None
-        self._ended = False
+        self._served_by: dict[str, subprocess.Popen[str]] = {}
 
     def start(self) -> None:
         """Starts the process now, for a schedule."""
@@ -88,8 +88,10 @@ class Runs:
                 raise IndexBusy(f"{MOST_OPEN} runs are asked for and not done: wait until one ends")
             self._tell({"order": order.order, "parameters": parameters})
             self._orders[order.order] = order
+            self._served_by[order.order] = self._running()
             while len(self._orders) > MOST_KEPT:
-                self._orders.popitem(last=False)
+                forgotten, _ = self._orders.popitem(last=False)
+                del self._served_by[forgotten]
         return order
 
     def orders(self) -> tuple[Order, ...]:
@@ -111,7 +113,6 @@ class Runs:
     def close(self) -> None:
         """Ends the process, with a run of it that goes on; what that had finished stays."""
         with self._lock:
-            self._ended = True
             process = self._process
         if process is None or process.stdin is None:
             return
@@ -151,16 +152,17 @@ class Runs:
 
     def _follow(self, process: "subprocess.Popen[str]") -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            said = json.loads(line)
-            with self._lock:
-                if (known := self._orders.get(said.get("order", ""))) is not None:
-                    told = {name: said[name] for name in ("state", "message", "flow_run", "over")}
-                    self._orders[known.order] = replace(known, **told)
+        with process.stdout as lines:
+            for line in lines:
+                said = json.loads(line)
+                with self._lock:
+                    if (known := self._orders.get(said.get("order", ""))) is not None:
+                        told = {name: said[name] for name in ("state", "message", "flow_run", "over")}
+                        self._orders[known.order] = replace(known, **told)
         code = process.wait()
         with self._lock:
             for name, one in self._orders.items():
-                if not one.over:
+                if not one.over and self._served_by[name] is process:
                     why = f"the process that starts runs ended (exit code {code}); the server's log says why"
                     self._orders[name] = replace(one, state="Lost", message=why, over=True)
 

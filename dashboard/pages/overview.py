@@ -19,6 +19,7 @@ from storage.overview import Overview, RunRow, outcomes_of, overview, runs_of
 SHOWN_RUNS = 30
 LISTED_RUNS = 8
 BEAT_S = 1.0  # between two looks at a run
+AGAIN_S = 3.0  # after which the same is told again, to who showed something older meanwhile
 LOOKED_AT = 100  # streams of events at once
 router = APIRouter(include_in_schema=False)
 
@@ -71,22 +72,20 @@ async def _events(request: Request, served: Serving) -> AsyncIterator[str]:
             progress = await served.work.run(lambda: progress_of(served))
             html = bytes(page(request.scope, "live.html.j2", **live_values(served, progress)).body).decode()
             now = progress.run.run_id if progress else None
-            if html != known:
+            if html != known or time.monotonic() - beat > AGAIN_S:
                 yield _event("live", html)
                 beat = time.monotonic()
             if running and now != running:
                 yield _event("ended", running)
             known, running = html, now
-            if time.monotonic() - beat > 15:
-                yield ": still here\n\n"
-                beat = time.monotonic()
             await asyncio.sleep(BEAT_S)
     finally:
         state.streams -= 1
 
 
 def _event(name: str, data: str) -> str:
-    return f"event: {name}\n" + "".join(f"data: {line}\n" for line in data.splitlines()) + "\n"
+    lines = data.strip().splitlines() or ["<!-- nothing goes on -->"]  # browsers drop an event without data
+    return f"event: {name}\n" + "".join(f"data: {line}\n" for line in lines) + "\n"
 
 
 def progress_of(served: Serving) -> Progress | None:

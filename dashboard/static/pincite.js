@@ -32,10 +32,13 @@
   // Live: what the server says of runs, and the counts anew when one has ended.
   const live = one("[data-events]");
   if (live) {
+    let told = null; // what was last shown; an answer to a button may have shown an older state since
+    live.addEventListener("htmx:afterSwap", (event) => { if (event.target === live) told = null; });
     const events = new EventSource(live.dataset.events);
     events.addEventListener("live", (event) => {
-      if (live.contains(document.activeElement) && document.activeElement.matches("button")) return;
-      live.innerHTML = event.data;
+      if (event.data === told) return;
+      told = event.data;
+      live.innerHTML = told;
       htmx.process(live);
     });
     events.addEventListener("ended", () => {

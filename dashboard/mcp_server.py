@@ -6,12 +6,15 @@ line of the frame. What a tool returns is bounded; an error says what to do.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from dashboard.api.models import MOST_CHARACTERS, Name
 from dashboard.passages import Passage, open_stretch
@@ -106,12 +109,7 @@ class Listed(BaseModel):
 
 def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
     """The server with its three tools, over the index that is open while it runs."""
-    server: MCPServer[Any] = MCPServer(
-        "pincite", instructions=INSTRUCTIONS, version=VERSION, log_level="WARNING"
-    )
-    add = server.tool(annotations=_READ_ONLY)
 
-    @add
     def search(
         query: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS, description="a question")],
         k: Annotated[int, Field(ge=1, le=MOST_HITS)] = MOST_PASSAGES,
@@ -128,13 +126,24 @@ def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
         documents: Annotated[list[Name], Field(max_length=50, description="paths, or globs of them")] = [],  # noqa: B006
         folders: Annotated[list[Name], Field(max_length=50)] = [],  # noqa: B006
         languages: Annotated[list[Name], Field(max_length=50, description="ISO 639-1, as en")] = [],  # noqa: B006
+        types: Annotated[list[Name], Field(max_length=50, description="pdf, or text/*")] = [],  # noqa: B006
+        modified_since: datetime | None = None,
+        modified_before: datetime | None = None,
+        min_ocr_confidence: Annotated[float, Field(ge=0, le=100, description="of text read by OCR")] = 0,
     ) -> Annotated[CallToolResult, Found]:
         """Find passages that answer a question, numbered, each with its place; or NO ANSWER."""
-        filters = Filters(documents=tuple(documents), folders=tuple(folders), languages=tuple(languages))
+        filters = Filters(
+            documents=tuple(documents),
+            folders=tuple(folders),
+            types=tuple(types),
+            modified_since=modified_since,
+            modified_before=modified_before,
+            min_ocr_confidence=min_ocr_confidence or None,
+            languages=tuple(languages),
+        )
         with _told():
             return _result(_found(serving(), query, k, strict and mode != "bm25", mode, filters))
 
-    @add
     def read_passage(
         document_id: Annotated[str, Field(max_length=200)],
         start: Annotated[int, Field(ge=0)],
@@ -151,7 +160,6 @@ def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
             passage, _ = open_stretch(serving().index, document_id, start, end, context)
             return _result(_read(passage))
 
-    @add
     def list_documents(
         state: Annotated[
             Literal["indexed", "failed", "stale", "pending", "running"] | None,
@@ -164,7 +172,28 @@ def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
         with _told():
             return _listed(serving(), state, limit, after)
 
-    return server
+    return MCPServer(
+        "pincite",
+        instructions=INSTRUCTIONS,
+        version=VERSION,
+        log_level="WARNING",
+        tools=[_tool(run) for run in (search, read_passage, list_documents)],
+    )
+
+
+class _Strict(ArgModelBase):
+    model_config = ConfigDict(extra="forbid")
+
+
+def _tool(run: Callable[..., Any]) -> Tool:
+    """A tool that refuses an argument that it does not have: a filter that is ignored would be an answer to another
+    question."""
+    tool = Tool.from_function(run, annotations=_READ_ONLY)
+    model = tool.fn_metadata.arg_model
+    strict: type[ArgModelBase] = create_model(model.__name__, __base__=(model, _Strict))
+    tool.fn_metadata.arg_model = strict
+    tool.parameters = strict.model_json_schema(by_alias=True)
+    return tool
 
 
 @contextmanager

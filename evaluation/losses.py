@@ -19,8 +19,9 @@ The top k of the legs and of the fusion is what the next stage takes: `k`, or wi
 A fused list can have in its top k what neither leg had there (both had it just below): that is no loss.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from encoders.wordpieces import WordPieces
 from evaluation.passages import Ground, Passages
@@ -57,21 +58,27 @@ class Tracer:
 
     def handed(self, listed: Listed, final: Sequence[int] | None = None) -> list[int]:
         """The rows that are handed over. `final` is the reranked order, where there is one."""
-        distance = {one.row: one.cosine_distance for one in listed.ranked}
-        kept = set(listed.rows) if final is None else set()
-        beyond = {row for one in listed.kept for row in (one.row, *one.folded)}
-        rows = (
-            list(final)
-            if final is not None
-            else [
-                *listed.rows,
-                *(one.row for one in listed.ranked if one.row not in kept and one.row not in beyond),
-            ]
-        )
-        if self._way.threshold is None:
-            return rows[: self._way.k]
-        places = under_cut((distance.get(row) for row in rows), self._way.threshold, self._way.k)
-        return [rows[place] for place in places]
+        ordered = self._ordered(listed) if final is None else _at(listed, final)
+        threshold, k = self._way.threshold, self._way.k
+        if threshold is None:
+            return [row for row, _ in islice(ordered, k)]
+        rows: list[int] = []
+
+        def distances() -> Iterator[float | None]:
+            for row, distance in ordered:
+                rows.append(row)
+                yield distance
+
+        return [rows[place] for place in under_cut(distances(), threshold, k)]
+
+    def _ordered(self, listed: Listed) -> Iterator[tuple[int, float | None]]:
+        """Rows with their distances, folded as far as was looked, then as they rank."""
+        hidden = {row for one in listed.kept for row in (one.row, *one.folded)}
+        for one in listed.kept:
+            yield one.row, one.cosine_distance
+        for one in listed.ranked:
+            if one.row not in hidden:
+                yield one.row, one.cosine_distance
 
     def trace(self, ground: Ground, listed: Listed, final: Sequence[int] | None = None) -> Loss | None:
         """None when a correct passage is handed over."""
@@ -175,6 +182,12 @@ def was_not_extracted(fault: Fault, question: Question, documents: set[str]) -> 
     if fault.code == "no-document":
         return question.document not in documents
     return fault.code == "not-in-text"
+
+
+def _at(listed: Listed, rows: Sequence[int]) -> Iterator[tuple[int, float | None]]:
+    """These rows with their distances in the list."""
+    distance = {one.row: one.cosine_distance for one in listed.ranked}
+    return ((row, distance.get(row)) for row in rows)
 
 
 def _place(listed: Listed, row: int) -> int:

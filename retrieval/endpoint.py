@@ -93,13 +93,14 @@ def stream_answer(endpoint: Endpoint, prompt: str) -> Iterator[str]:
 
 
 def _bounded(endpoint: Endpoint, pieces: Iterator[str]) -> Iterator[str]:
-    characters = 0
+    characters, blank = 0, True
     for piece in pieces:
         characters += len(piece)
+        blank = blank and not piece.strip()
         if characters > MOST_CHARACTERS:
             raise _failed(endpoint, f"wrote more than {MOST_CHARACTERS:,} characters")
         yield piece
-    if not characters:
+    if blank:
         raise _failed(endpoint, "gave an empty answer")
 
 

@@ -45,6 +45,9 @@ NO_FILTERS = Filters()
 
 def check_filters(filters: Filters) -> None:
     """Raises `UsageError` for a filter that nothing could pass by its very form."""
+    for field in ("documents", "folders", "types", "languages"):
+        if isinstance(value := getattr(filters, field), str):  # else each of its letters is a value
+            raise UsageError(f"the filter {field} is the text {value!r}: give a tuple, ({value!r},)")
     least = filters.min_ocr_confidence
     if least is not None and not 0.0 <= least <= 100.0:  # also true for NaN
         raise UsageError(f"the OCR confidence is {least:g}: it lies between 0 and 100")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from schemas.calibration import Calibration
 from schemas.settings import DEFAULT_MODEL
@@ -53,14 +54,14 @@ def _default(model: str) -> Threshold:
 def under_cut(distances: Iterable[float | None], threshold: float, most: int = MOST_PASSAGES) -> list[int]:
     """The places, in order, of the first `most` distances that lie under the threshold; [] is a refusal.
 
-    A distance that is unknown or not a number lies under no threshold.
+    A distance that is unknown or not a number lies under no threshold. No more distances are taken than needed.
     """
-    passed = [
+    passed = (
         place
         for place, distance in enumerate(distances)
         if distance is not None and distance < threshold  # false for NaN
-    ]
-    return passed[: max(most, 0)]
+    )
+    return list(islice(passed, max(most, 0)))
 
 
 def no_answer(query: str, threshold: float) -> str:

@@ -1,36 +1,30 @@
 """Transactions on the ledger: SQLite in WAL mode, and what it says of its disk as one clear error."""
 
-import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 import sqlalchemy as sa
 
 from schemas.errors import IndexBroken, IndexBusy, PinciteError, UsageError
 
-# busy_timeout comes first: the switch to WAL by the first of several connections waits by it.
-_PRAGMAS = ("busy_timeout=60000", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")
-_PRAGMAS_OF_READERS = ("busy_timeout=60000", "query_only=ON")
-
 
 def connect(path: Path) -> sa.Engine:
     """An engine on the SQLite file. Transactions of `writing` take the write lock at once.
 
-    Where the disk or the rights let nothing be written, the engine reads only.
+    Readers may be other users, to whom the folder is read only.
     """
-    writes = os.access(path.parent, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
-    url = sa.URL.create("sqlite", database=str(path)) if writes else _read_only_url(path)
-    engine = sa.create_engine(url, poolclass=sa.pool.QueuePool, pool_size=4, max_overflow=60)
-    pragmas = _PRAGMAS if writes else _PRAGMAS_OF_READERS
+    url = sa.URL.create("sqlite", database=str(path))
+    engine = sa.create_engine(
+        url, creator=lambda: _connection(path), poolclass=sa.pool.QueuePool, pool_size=4, max_overflow=60
+    )
 
-    @sa.event.listens_for(engine, "connect")
-    def configure(connection: sqlite3.Connection, _record: object) -> None:
-        connection.isolation_level = None  # SQLAlchemy's own BEGIN below, not the driver's late one
-        for pragma in pragmas:
-            connection.execute(f"PRAGMA {pragma}")
+    @sa.event.listens_for(engine, "checkin")
+    def forget(connection: object, record: sa.pool.ConnectionPoolEntry) -> None:
+        if isinstance(connection, _Still):  # it sees no later version
+            record.invalidate()
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
@@ -40,18 +34,66 @@ def connect(path: Path) -> sa.Engine:
     return engine
 
 
-def _read_only_url(path: Path) -> sa.URL:
-    """SQLite reads a WAL ledger that it can't write if the log's index is there, or if there is no log to read."""
-    log, index_of_log = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
-    logged = log.exists() and log.stat().st_size > 0
-    if logged and not index_of_log.exists():
-        raise UsageError(
-            f"the ledger {path} has changes in its log that only a writer can read, and its folder can't be "
-            "written: copy the index to a disk that can, or open it there once"
+class _Still(sqlite3.Connection):
+    """A connection on a file that is taken to stay as it is; `changed` says whether it did."""
+
+    opened: "_Look"
+
+    def changed(self) -> bool:
+        return _Look.at(self.opened.path) != self.opened
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    path: Path
+    inode: int
+    size: int
+    mtime_ns: int
+
+    @classmethod
+    def at(cls, path: Path) -> "_Look":
+        status = path.stat()
+        return cls(path, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _connection(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, check_same_thread=False)
+    connection.isolation_level = None  # SQLAlchemy's own BEGIN, not the driver's late one
+    try:
+        # busy_timeout comes first: the switch to WAL by the first of several connections waits by it.
+        for pragma in ("busy_timeout=60000", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+    except sqlite3.Error as error:
+        connection.close()
+        if _primary(error) not in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}:
+            raise
+        still = _still(path)
+        if still is None:
+            raise
+        return still
+    return connection
+
+
+def _still(path: Path) -> _Still | None:
+    """For a folder in which SQLite can't put the files of its WAL: while no process writes, all is in the ledger."""
+    with suppress(OSError):
+        look = _Look.at(path)
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise UsageError(
+                f"the ledger {path} has changes in its log that only a writer can read, and its folder can't be "
+                "written: copy the index to a disk that can, or open it there once"
+            )
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=ro&immutable=1",
+            uri=True,
+            check_same_thread=False,
+            factory=_Still,
         )
-    # Without an index of the log no process has the ledger open.
-    query = {"mode": "ro", "uri": "true"} | ({} if index_of_log.exists() else {"immutable": "1"})
-    return sa.URL.create("sqlite", database=f"file:{quote(str(path.absolute()))}", query=query)
+        connection.isolation_level = None
+        connection.opened = look
+        return connection
+    return None
 
 
 @contextmanager
@@ -66,6 +108,9 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
     """One read transaction: all its statements see the same state of the ledger."""
     with readable(), engine.connect() as connection, connection.begin():
         yield connection
+        driver = connection.connection.driver_connection
+        if isinstance(driver, _Still) and driver.changed():
+            raise IndexBusy("the ledger was written while it was read: try again")
 
 
 _REFUSED_BY_DISK = {
@@ -87,8 +132,12 @@ def readable() -> Iterator[None]:
         raise _clear(getattr(error, "orig", error)) from error
 
 
+def _primary(cause: BaseException) -> int:
+    return int(getattr(cause, "sqlite_errorcode", 0)) & 0xFF  # the low byte is the primary code
+
+
 def _clear(cause: BaseException) -> PinciteError:
-    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF  # the low byte is the primary code
+    code = _primary(cause)
     if code in _HELD_BY_OTHERS:
         return IndexBusy(f"the ledger is held by another process ({cause}): wait until it ends")
     if code in _REFUSED_BY_DISK:

@@ -79,7 +79,7 @@ def ask(
     if asked.refused:
         if json:
             _print_json(asked, None, None)
-        say_no(question, asked.threshold, asked.searched, filters)
+        say_no(question, asked.threshold, asked.searched, filters, json=json)
         raise typer.Exit(ExitCode.NO_ANSWER)
     if annotations is not None:
         _write_annotations(annotations, asked)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pincite.console import complain, one_line
+from pincite.console import complain, one_line, say
 from retrieval.filters import NO_FILTERS, Filters
 from retrieval.refusal import no_answer
 
@@ -75,8 +75,11 @@ def with_filters(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def say_no(query: str, threshold: float | None, searched: int, filters: Filters) -> None:
-    """Says on stderr that nothing was found, and whether the filters left nothing to search."""
+def say_no(query: str, threshold: float | None, searched: int, filters: Filters, *, json: bool) -> None:
+    """Says that nothing was found, and on stderr whether the filters left nothing to search.
+
+    A refusal is the answer: it stands alone on stdout, as the contract writes it, unless JSON stands there.
+    """
     if filters != NO_FILTERS and not searched:
         complain("no passage of the index passes the filters: see `pincite documents` for what there is")
         if filters.languages:
@@ -84,7 +87,9 @@ def say_no(query: str, threshold: float | None, searched: int, filters: Filters)
                 "a document whose language could not be told, or that was indexed before languages were told and "
                 "not read since, is found with --language unknown"
             )
-    if threshold is not None:
+    if threshold is None:
+        complain(f'nothing found for "{one_line(query)}"')
+    elif json:
         complain(no_answer(one_line(query), threshold))
     else:
-        complain(f'nothing found for "{one_line(query)}"')
+        say(no_answer(one_line(query), threshold))

@@ -60,7 +60,7 @@ def search(
         for hit in results.hits:
             _show(hit, settings.ocr.low_confidence)
     if not results.hits:
-        say_no(query, threshold, results.searched, filters)
+        say_no(query, threshold, results.searched, filters, json=json)
         raise typer.Exit(ExitCode.NO_ANSWER)
 
 

@@ -14,7 +14,7 @@ from evaluation.subject import open_subject
 from retrieval.search import open_index
 from schemas.errors import SpaceMismatch, UsageError
 from schemas.evaluation import Evaluation, Loss, Question, QuestionSet
-from schemas.settings import Settings
+from schemas.settings import DEFAULT_MODEL, Settings
 from storage.index import Index
 from tests.retrieval.conftest import SmallIndex, at_distance
 
@@ -264,7 +264,7 @@ def test_another_model_than_that_of_the_index_is_refused_with_both_names(
     )
     other.write({"a.md": ["The pump stops."]})
     with pytest.raises(SpaceMismatch, match=r"other-model.*all-MiniLM-L6-v2"):
-        evaluate(other.path, Settings(), asked(Question("q", WHY, "The pump stops.")))
+        evaluate(other.path, Settings(model=DEFAULT_MODEL), asked(Question("q", WHY, "The pump stops.")))
 
 
 def test_an_empty_index_answers_nothing(small_index: SmallIndex) -> None:

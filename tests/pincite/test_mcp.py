@@ -91,6 +91,9 @@ def test_an_assistant_searches_reads_and_lists(index: Path) -> None:
         refused = await call("search", {"query": "how do i renew my spanish passport"})
         assert fields_of(refused)["refused"] is True and fields_of(refused)["passages"] == []
         assert text_of(refused).startswith("NO ANSWER: nothing under cosine distance 0.675 for")
+        for filters in ({"types": ["pdf"]}, {"modified_before": "1999-12-31T00:00:00Z"}):
+            nothing = fields_of(await call("search", {"query": "ERR-4042 mechanical seal"} | filters))
+            assert nothing["message"] == "NO ANSWER: no passage of the index passes the filters"
         loose = fields_of(await call("search", {"query": "how do i renew it", "strict": False, "k": 3}))
         assert not loose["refused"] and len(loose["passages"]) == 3
 
@@ -115,6 +118,7 @@ def test_errors_say_what_to_do_and_output_is_bounded(index: Path) -> None:
             ("search", {"query": "???", "mode": "bm25"}, "no letter or digit"),
             ("search", {"query": "x", "k": 1000}, "less than or equal to 20"),
             ("search", {"query": "x" * 3000}, "at most 2000"),
+            ("search", {"query": "impeller", "pages": [3]}, "pages\n  Extra inputs are not permitted"),
             ("list_documents", {"after": "nothing"}, "begin the listing without it"),
             ("list_documents", {"limit": 10_000}, "less than or equal to 200"),
         ):

@@ -134,6 +134,7 @@ def test_an_error_page_of_any_size_is_shortened() -> None:
         pytest.param((delta("x", "length"),), "cut off", id="token limit"),
         pytest.param((delta(None, "content_filter"),), "filter", id="filter"),
         pytest.param((delta(None, "stop"),), "empty answer", id="empty"),
+        pytest.param((delta(" \n", "stop"),), "empty answer", id="blank"),
         pytest.param((b"data: " + b"[" * 100_000 + b"\n\n",), "no JSON", id="deep JSON"),
     ],
 )

@@ -12,6 +12,7 @@ from retrieval.search import Results, open_index
 from schemas.errors import UsageError
 
 MODES: tuple[Mode, ...] = get_args(Mode)
+TEXTS = ("documents", "folders", "types", "languages")
 DOCUMENTS = {
     "notes.md": ["zebra notes"],
     "guides/notes.md": ["zebra guide"],
@@ -149,6 +150,7 @@ def test_a_filter_that_leaves_nothing_refuses_under_a_threshold(small_index) -> 
             Filters(modified_since=datetime(2026, 2, 1), modified_before=datetime(2026, 1, 1)),
             "no file can be",
         ),
+        *((Filters(**{field: "notes"}), f"{field} is the text 'notes'") for field in TEXTS),
     ],
 )
 def test_a_filter_that_can_not_hold_is_wrong_use(small_index, filters: Filters, said: str) -> None:

@@ -122,6 +122,9 @@ def states(index: Path) -> dict[str, tuple[str, str | None]]:
 
 AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 
+_AGAINST_MODES = "-dac_override,-fowner"  # what lets root write where the mode forbids it
+OF_ROOT_NO_MORE = ("setpriv", f"--bounding-set={_AGAINST_MODES}", f"--inh-caps={_AGAINST_MODES}")
+
 
 def run_apart(code: str, *arguments: Path, prefix: tuple[str, ...] = ()) -> str:
     """What another process that runs `code` says, on either stream."""

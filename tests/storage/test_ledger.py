@@ -1,6 +1,7 @@
 """The ledger and its folder: damaged, of another version, read-only, full, or made by many at once."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,16 @@ from storage import ledger, transactions
 from storage.index import LEDGER_FILE, Index
 from storage.segments import FOLDER
 from storage.verify import verify
-from tests.storage.building import AS_NOBODY, SPACE, fill, found, reindex, require_nobody, run_apart
+from tests.storage.building import (
+    AS_NOBODY,
+    OF_ROOT_NO_MORE,
+    SPACE,
+    fill,
+    found,
+    reindex,
+    require_nobody,
+    run_apart,
+)
 
 ROOT = Path(__file__).parents[2]
 REINDEX = """
@@ -213,10 +223,71 @@ def test_a_read_only_index_folder_is_a_clear_error(tmp_path: Path, source: Path)
     fill(source, {"a.txt": "words"})
     reindex(index, source)
     said = run_apart(REINDEX, index, source, prefix=AS_NOBODY)
-    assert said.startswith("UsageError the ledger can't be read or written: "), said
+    assert said.startswith(f"UsageError can't write {index}/run.lock: Permission denied."), said
     said = run_apart(REINDEX, tmp_path / "new", source, prefix=AS_NOBODY)
     assert said.startswith(f"UsageError can't write {tmp_path}/new: Permission denied."), said
     assert found(index) == {"a.txt": ["words"]}
+
+
+READ = """
+import sys
+from pathlib import Path
+from schemas.errors import PinciteError
+from storage.index import Index
+from storage.transactions import reading, writing
+index = Index.open(Path(sys.argv[1]))
+print(index.newest_version(), flush=True)
+for line in sys.stdin:
+    try:
+        if line == "slow\\n":
+            with reading(index.engine):
+                print("reading", flush=True)
+                sys.stdin.readline()
+        elif line == "write\\n":
+            with writing(index.engine) as connection:
+                connection.exec_driver_sql("UPDATE meta SET value = value")
+        print(index.newest_version(), flush=True)
+    except PinciteError as error:
+        print(type(error).__name__, error, flush=True)
+"""
+
+
+def test_who_may_only_read_the_folder_reads_each_version(index: Path, source: Path) -> None:
+    """Nobody else has the ledger open, so SQLite would have to make the files of its WAL."""
+    without_rights = OF_ROOT_NO_MORE if os.getuid() == 0 else ()
+    if without_rights and not shutil.which("setpriv"):
+        pytest.skip("needs setpriv, to give up what root may")
+
+    def write(text: str) -> None:
+        index.chmod(0o755)
+        fill(source, {"a.txt": text})
+        reindex(index, source)
+        index.chmod(0o555)
+
+    index.mkdir()
+    write("words")
+    code = f"import sys; sys.path[:0] = {[str(ROOT), *sys.path]!r}\n{READ}"
+    command = [*without_rights, sys.executable, "-c", code, str(index)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdin is not None and reader.stdout is not None
+
+        def ask(line: str) -> str:
+            assert reader.stdin is not None and reader.stdout is not None
+            print(line, file=reader.stdin, flush=True)
+            return reader.stdout.readline().strip()
+
+        try:
+            assert reader.stdout.readline() == "1\n"
+            write("newer words")
+            assert ask("read") == "2"
+            assert ask("write").startswith("UsageError the ledger can't be read or written: ")
+            assert ask("slow") == "reading"
+            write("newest words")
+            assert ask("") == "IndexBusy the ledger was written while it was read: try again"
+            assert ask("read") == "3"
+        finally:
+            index.chmod(0o755)
+            reader.stdin.close()
 
 
 def test_a_version_is_one_state_for_readers(index: Path, source: Path) -> None:

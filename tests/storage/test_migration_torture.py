@@ -196,7 +196,9 @@ def torture(nursery: Nursery, index: Path, source: Path, seconds: float, seed: i
     codes = {"writer": WRITER, "migrator": MIGRATOR}
     running = {name: nursery.start(code, index, source, seed) for name, code in codes.items()}
     ends, kills = time.monotonic() + seconds, 0
-    while time.monotonic() < ends or (_switched(index) < 5 and time.monotonic() < ends + 90):  # a busy machine
+    while time.monotonic() < ends or (
+        _switched(index) < 5 and time.monotonic() < ends + 90
+    ):  # a busy machine
         time.sleep(draw.uniform(0.1, 2.4))
         for name in sorted(draw.sample(sorted(codes), draw.choice([1, 1, 2]))):
             kill(running[name])

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -59,7 +60,9 @@ def test_a_run_appears_by_itself_and_is_cancelled_by_one_of_two_browsers(
             expect(one.page.locator("section.running")).to_have_count(0)
         with working(index) as process:
             for one in (seen, other):
-                expect(one.page.locator("section.running")).to_contain_text(f"process {process.pid}", timeout=20_000)
+                expect(one.page.locator("section.running")).to_contain_text(
+                    f"process {process.pid}", timeout=20_000
+                )
             seen.page.get_by_role("button", name="Cancel the run").click()
             process.wait(20)
             for one in (seen, other):
@@ -106,3 +109,26 @@ def test_orders_are_bounded_and_lost_with_their_process(tmp_path: Path) -> None:
             break
         time.sleep(0.05)
     assert states == {"Lost"} and all(one.over for one in runs.orders())
+
+
+@pytest.mark.slow
+def test_fifty_searchers_meet_no_error_while_the_index_changes(index: Path) -> None:
+    docs = index.with_name("docs")
+    told: list[int] = []
+    with serving(index) as server:
+
+        def searching(number: int) -> None:
+            with server.client() as client:
+                for turn in range(6):
+                    query = {"q": f"text of document {number + turn}", "mode": "bm25"}
+                    told.append(client.get("/ui/search", params=query, headers=HTML).status_code)
+
+        with ThreadPoolExecutor(50) as pool:
+            going = [pool.submit(searching, number) for number in range(50)]
+            for turn in range(4):
+                for number in range(5):
+                    (docs / f"{number}.txt").write_text(f"The text of document {number}, turn {turn}.")
+                reindex(index, docs.resolve())
+            for one in going:
+                one.result()
+    assert told == [200] * 300

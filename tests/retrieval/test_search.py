@@ -205,7 +205,7 @@ def test_an_index_of_another_space_is_refused_with_both_names(
 ) -> None:
     other = replace(live_space, **changed)
     replace(small_index, space=other).write({"a.txt": ["zebra"]})
-    with open_index(small_index.path) as searcher:
+    with open_index(small_index.path, Settings(model=live_space.model)) as searcher:
         with pytest.raises(SpaceMismatch) as raised:
             searcher.search("zebra", mode=mode)
         assert len(searcher.search("zebra", mode="bm25").hits) == 1

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from storage.index import Index
 from storage.pack_file import FORMAT
 from storage.packs import Pack
 from storage.snapshot import Snapshot, document_name
-from tests.storage.building import AS_NOBODY, SPACE, fill, reindex, require_nobody, run_apart
+from tests.storage.building import AS_NOBODY, POLICY, SPACE, fill, reindex, require_nobody, run_apart
 
 ROOT = Path(__file__).parents[2]
 Words = dict[str, dict[tuple[str, int], int]]
@@ -292,17 +293,19 @@ NAMES = st.integers(0, 6)
 FOLDERS = st.dictionaries(NAMES, st.integers(0, 2), max_size=6)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(st.tuples(FOLDERS, st.sampled_from(["look", "refresh", "nothing"])), min_size=1, max_size=6))
 def test_after_any_history_every_version_reads_as_the_segments_have_it(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[dict[int, int], str]]
 ) -> None:
     folder = tmp_path_factory.mktemp("history")
     index, source = folder / "index", folder / "source"
+    before = 0
     for files, then in history:
-        reindex(
-            index, fill(source, {k: v for n, turn in files.items() for k, v in texts(n, turn=turn).items()})
-        )
+        emptied = replace(POLICY, confirmed_deletions=None if files else before)
+        before = len(files)
+        written = {k: v for n, turn in files.items() for k, v in texts(n, turn=turn).items()}
+        reindex(index, fill(source, written), emptied)
         if then == "look":
             check(index)
         elif then == "refresh":

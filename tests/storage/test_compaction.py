@@ -1,5 +1,6 @@
 """Many small segments become few; what can be found, at any version, stays what it was."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from storage.compaction import Compacted, compact, compact_when_many
 from storage.index import Index
 from storage.runs import begin_run, finish_run
 from storage.sql import query
-from tests.storage.building import fill, found, reindex
+from tests.storage.building import POLICY, fill, found, reindex
 from tests.storage.maintaining import broken_checks, compacted, files, vacuumed
 
 
@@ -63,7 +64,7 @@ def test_what_is_compact_is_left_alone(index: Path, source: Path) -> None:
 
 def test_a_segment_without_live_rows_ends_and_none_begins(index: Path, source: Path) -> None:
     reindex(index, fill(source, {"a.txt": "words"}))
-    reindex(index, fill(source, {}))
+    reindex(index, fill(source, {}), replace(POLICY, confirmed_deletions=1))
     done = compacted(index)
     assert (done.segments_before, done.segments_after, done.bytes_written) == (3, 0, 0)
     assert found(index) == {} and found(index, 1) == {"a.txt": ["words"]}

@@ -1,16 +1,21 @@
-"""The web application: one factory, to which pages and further routers are added."""
+"""The web application: one factory for the HTTP API, the pages of the dashboard and MCP."""
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.staticfiles import StaticFiles
 
-from dashboard import problems
+from dashboard import pages, problems
 from dashboard.api import ask, documents, search, status
+from dashboard.guard import BodyLimits, Guard
 from dashboard.mcp_server import create_mcp
-from dashboard.security import Access, BodyLimits, Guard
+from dashboard.problem_page import problem_response
+from dashboard.security import Access
 from dashboard.serving import Serving
 from dashboard.work import Work
 from retrieval.endpoint import endpoint_of
@@ -27,7 +32,7 @@ def create_app(
     answer_key: str = "",
     threads: int = 8,
     timeout_s: float = 60.0,
-    body_limits: BodyLimits = BodyLimits(),  # noqa: B008  # frozen
+    body_limits: BodyLimits | None = None,
 ) -> FastAPI:
     """The application over the index at `index`, which is opened when the server starts.
 
@@ -35,6 +40,7 @@ def create_app(
     Raises `UsageError` for an endpoint in the settings that can't be used.
     """
     endpoint = endpoint_of(settings.answer, answer_key)
+    limits = body_limits or BodyLimits(upload_bytes=settings.limits.source_bytes)
 
     assistants = create_mcp(lambda: app.state.serving)
     over_http = assistants.streamable_http_app(
@@ -54,7 +60,7 @@ def create_app(
             async with assistants.session_manager.run():
                 yield
         finally:
-            serving.close()
+            await asyncio.to_thread(serving.close)
 
     app = FastAPI(
         title="Pincite",
@@ -64,9 +70,11 @@ def create_app(
         docs_url=None,  # its page would load scripts from another host
         redoc_url=None,
     )
-    problems.add_handlers(app)
-    for router in (search.router, ask.router, documents.router, status.router):
+    problems.add_handlers(app, problem_response)
+    for router in (search.router, ask.router, documents.router, status.router, *pages.routers()):
         app.include_router(router)
+    app.mount("/static", StaticFiles(directory=Path(__file__).with_name("static")))
     app.router.routes.extend(over_http.routes)
-    app.add_middleware(Guard, access=access, limits=body_limits)
+    app.state.ending = threading.Event()
+    app.add_middleware(Guard, access=access, limits=limits)
     return app

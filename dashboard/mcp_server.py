@@ -27,7 +27,6 @@ from retrieval.refusal import MOST_PASSAGES, no_answer
 from schemas.errors import NotFound, PinciteError
 from schemas.locators import char_fragment
 from schemas.records import Hit
-from schemas.settings import recipe
 from schemas.showing import one_line
 from schemas.tables import document_of
 from storage.listing import list_documents as list_pages
@@ -270,7 +269,7 @@ def _read(passage: Passage) -> ReadPassage:
 
 
 def _listed(serving: Serving, state: str | None, limit: int, after: str) -> Listed:
-    page = list_pages(serving.index, recipe(serving.settings), state, after, limit)
+    page = list_pages(serving.index, serving.current(), state, after, limit)
     return Listed(
         documents=[
             ListedDocument(

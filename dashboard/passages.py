@@ -4,14 +4,13 @@ import difflib
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from stat import S_ISREG
 
+from dashboard.sheets import why_not_shown
 from schemas.errors import NotFound, UsageError
 from schemas.locators import char_fragment, overlapping, parse_passage, place_fragment
 from schemas.settings import Settings
 from schemas.showing import one_line
 from storage.index import Index
-from storage.segments import sha256_of
 from storage.snapshot import LiveDocument, Snapshot
 from storage.texts import StoredText, read_texts
 from tasks.passage_pages import PassageOrder, PassagePage
@@ -134,15 +133,8 @@ def page_images(
     """
     pages = tuple(overlapping(stored.pages, start, end))[:MOST_PAGES]
     path = Path(stored.document.source, stored.document.path)
-    try:
-        now = path.stat()
-        if not S_ISREG(now.st_mode) or now.st_size > settings.limits.source_bytes:
-            return (), "it is no longer a file that could be indexed"
-        same = sha256_of(path) == stored.document.source_sha256
-    except OSError as error:
-        return (), f"the file can't be read ({error.strerror})"
-    if not same:
-        return (), "the file has changed since it was indexed"
+    if missing := why_not_shown(path, stored.document.source_sha256, settings):
+        return (), missing
     if not pages:
         return (), "the passage stands on no page"
     order = PassageOrder(

@@ -1,6 +1,6 @@
 """Errors as problem details (RFC 9457): what failed, why, and what to do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -10,6 +10,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import Scope
 
 from schemas import errors
 from schemas.showing import shown
@@ -80,11 +82,12 @@ _KINDS: Mapping[type[errors.PinciteError], Kind] = {
 _REQUEST = Kind(422, "request", "The request is not as described", "Compare it with /openapi.json.")
 _HTTP_REMEDIES = {
     401: "Send the token of the server as `Authorization: Bearer …`.",
-    403: "Ask from a page of this server, or from no page.",
+    403: "Ask from a page of this server that was just loaded, or from no page, with the rights for it.",
     404: "The paths are described in /openapi.json.",
     405: "The methods of each path are described in /openapi.json.",
     408: "Send the request faster.",
     413: "Send a smaller request.",
+    429: "Wait as long as Retry-After says.",
     421: "Address the server by the name or number on which it serves.",
 }
 
@@ -122,32 +125,38 @@ def response_of(
     return JSONResponse(problem.model_dump() | members, problem.status, more, media_type=MEDIA_TYPE)
 
 
-def add_handlers(app: FastAPI) -> None:
+Respond = Callable[[Scope, Problem, Mapping[str, str] | None], Response]
+"""Gives a problem the form that whoever asked can read."""
+
+
+def add_handlers(app: FastAPI, respond: Respond) -> None:
     """Every error that an endpoint ends with becomes a problem."""
 
     @app.exception_handler(errors.PinciteError)
-    async def pincite_error(_request: Request, error: errors.PinciteError) -> JSONResponse:
-        return response_of(problem_of(error))
+    async def pincite_error(request: Request, error: errors.PinciteError) -> Response:
+        return respond(request.scope, problem_of(error), None)
 
     @app.exception_handler(RequestValidationError)
-    async def wrong_request(_request: Request, error: RequestValidationError) -> JSONResponse:
+    async def wrong_request(request: Request, error: RequestValidationError) -> Response:
         """What was sent is not repeated: it may hold what no JSON can."""
         faults = [
             {"where": shown(".".join(map(str, one["loc"]))), "what": shown(one["msg"])}
             for one in error.errors()
         ]
         detail = "; ".join(f"{one['where']}: {one['what']}" for one in faults)
-        return response_of(_problem(_REQUEST, detail, faults))
+        return respond(request.scope, _problem(_REQUEST, detail, faults), None)
 
     @app.exception_handler(HTTPException)
-    async def http_error(_request: Request, error: HTTPException) -> JSONResponse:
-        return response_of(http_problem(error.status_code, str(error.detail)), error.headers)
+    async def http_error(request: Request, error: HTTPException) -> Response:
+        return respond(request.scope, http_problem(error.status_code, str(error.detail)), error.headers)
 
     @app.exception_handler(Exception)
-    async def fault(_request: Request, _error: Exception) -> JSONResponse:
+    async def fault(request: Request, _error: Exception) -> Response:
         """A fault of ours: its words stay in the server's log."""
         kind = Kind(500, "fault", "A fault of Pincite", "Report it with the server's log.")
-        return response_of(_problem(kind, "the request met an error that Pincite did not expect"))
+        return respond(
+            request.scope, _problem(kind, "the request met an error that Pincite did not expect"), None
+        )
 
 
 def described(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -1,16 +1,22 @@
 """Serving: what all requests share, opened when the server starts and closed when it ends."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
+from dashboard.runs import Runs
+from dashboard.security import Principal
+from dashboard.sheets import Sheets
 from dashboard.work import Work
 from retrieval.endpoint import Endpoint
 from retrieval.search import Searcher, open_index
-from schemas.settings import Settings
+from schemas.errors import ModelUnavailable
+from schemas.records import Configuration
+from schemas.settings import Settings, recipe
 from storage.index import Index
+from tasks.spaces import configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +28,33 @@ class Serving:
     settings: Settings
     endpoint: Endpoint | None
     work: Work
+    runs: Runs
+    sheets: Sheets
+    _known: dict[str, Any] = field(default_factory=dict)  # the configuration at a version
 
     @classmethod
     def open(cls, index: Path, settings: Settings, endpoint: Endpoint | None, work: Work) -> "Serving":
         """Raises `UsageError` when there is no index."""
         opened = Index.open(index)
-        return cls(opened, open_index(index, settings), settings, endpoint, work)
+        runs = Runs(index)
+        if settings.schedule.cron:
+            runs.start()
+        return cls(opened, open_index(index, settings), settings, endpoint, work, runs, Sheets())
+
+    def current(self) -> Configuration:
+        """What documents would be made with now; the space is not compared while the model is not here."""
+        version = self.index.newest_version()
+        if self._known.get("version") != version:
+            try:
+                found = configuration(self.index, self.settings)
+            except ModelUnavailable:  # which a search says; by words this server still works
+                found = Configuration(recipe(self.settings))
+            self._known.update(version=version, configuration=found)
+        known: Configuration = self._known["configuration"]
+        return known
 
     def close(self) -> None:
+        self.runs.close()
         self.work.close()
         self.searcher.close()
         self.index.close()
@@ -40,4 +65,10 @@ def _of_request(request: Request) -> Serving:
     return serving
 
 
+def _principal(request: Request) -> Principal:
+    principal: Principal = request.state.principal
+    return principal
+
+
 Served = Annotated[Serving, Depends(_of_request)]
+Asking = Annotated[Principal, Depends(_principal)]

@@ -8,6 +8,7 @@ from schemas.calibration import Calibration
 from schemas.settings import DEFAULT_MODEL
 from storage.calibrations import latest_calibration, share_changed_since
 from storage.index import Index
+from storage.spaces import spaces_of
 
 DEFAULT_THRESHOLD = 0.675  # cosine distance, of the founding measurement, with all-MiniLM-L6-v2
 MOST_PASSAGES = 4
@@ -28,8 +29,7 @@ def threshold_of(index: Index) -> Threshold:
     """The threshold that was calibrated on this index, or the default one; with a warning where it is doubtful."""
     found = latest_calibration(index)
     if found is None:
-        with index.snapshot() as snapshot:
-            return _default(snapshot.space.model)
+        return _default(spaces_of(index)[0].space.model)
     changed = share_changed_since(index, found.version)
     if changed <= MOVED_AWAY:
         return Threshold(found.threshold, found)

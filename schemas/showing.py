@@ -1,9 +1,10 @@
 """Text of documents and names where people see it: none of it can forge a line, move a cursor or become HTML."""
 
 import html
-import unicodedata
+import re
 
-_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Categories Cc (but for tab and line feed), Cs, Zl and Zp, and what turns the direction of writing.
+_HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def one_line(text: str) -> str:
@@ -16,13 +17,7 @@ def one_line(text: str) -> str:
 
 def shown(text: str) -> str:
     """Text of several lines with its control characters as escapes: none moves the cursor or turns the line."""
-    return "".join(
-        character.encode("unicode_escape").decode()
-        if character in _BIDI
-        or (character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp"))
-        else character
-        for character in text
-    )
+    return _HIDDEN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
 def escaped(text: str) -> str:

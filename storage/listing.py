@@ -39,7 +39,7 @@ def list_documents(
     documents = ledger.documents
     with transactions.reading(index.engine) as connection:
         version = ledger.current_version(connection)
-        query = _of_state(state, version, ledger.live_space(connection, version), current)
+        query = of_state(state, version, ledger.live_space(connection, version), current)
         total = connection.scalar(query.with_only_columns(sa.func.count()))
         if after:
             query = query.where(_behind(connection, after))
@@ -70,7 +70,7 @@ def document_of(index: Index, current: Current, document_id: str) -> tuple[Docum
     return report_of(row, live[0] if live else None, snapshot.space, current, name), snapshot.space
 
 
-def _of_state(
+def of_state(
     state: str | None, version: int, live_space: tuple[int, Space], current: Current
 ) -> sa.Select[tuple[object, ...]]:
     documents, revisions = ledger.documents, ledger.revisions

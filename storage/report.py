@@ -1,7 +1,7 @@
 """Report: what the ledger says of an index, its documents and its runs."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from storage.past import PastDocument, past_documents
 from storage.processes import has_died
 from storage.runs import DIED, Run
 from storage.snapshot import LiveDocument, Snapshot
-from storage.staleness import Current, stale_reason
+from storage.staleness import Current, stale_counts, stale_reason
 from storage.versions import Moment
 
 STATES = ("indexed", "failed", "stale", "pending", "running")
@@ -192,12 +192,14 @@ MAINTENANCE = ("compact", "vacuum", "forget")
 
 def index_report(index: Index, current: Current, moment: Moment | None = None) -> IndexReport:
     """Counts as the ledger and the live revisions have them, all of the same moment: now, or a former one."""
+    if moment is None:
+        return _counted(index, current)
     runs = ledger.runs
     with transactions.reading(index.engine) as connection:
-        snapshot = index.snapshot_within(connection, moment.version if moment else None)
+        snapshot = index.snapshot_within(connection, moment.version)
         reports = _reports(connection, snapshot, current, moment)
         newest = sa.select(runs).where(runs.c.kind.not_in(MAINTENANCE))
-        if moment is not None and not moment.newest:
+        if not moment.newest:
             newest = newest.where(runs.c.started_at < moment.until)
         newest = newest.order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(1)
         last = connection.execute(newest).mappings().first()
@@ -213,6 +215,46 @@ def index_report(index: Index, current: Current, moment: Moment | None = None) -
         collections=collections,
         last_run=_as_it_is(dict(last)) if last else None,
     )
+
+
+def _counted(index: Index, current: Current) -> IndexReport:
+    """Of now, by counts of the ledger alone: no document is read."""
+    documents, revisions, runs = ledger.documents, ledger.revisions, ledger.runs
+    with transactions.reading(index.engine) as connection:
+        version = ledger.current_version(connection)
+        space_id, space = ledger.live_space(connection, version)
+        states = (
+            sa.select(documents.c.source, documents.c.state, sa.func.count().label("documents"))
+            .where(documents.c.state != "deleted")
+            .group_by(documents.c.source, documents.c.state)
+        )
+        counted = connection.execute(states).all()
+        sums = sa.select(
+            *(sa.func.coalesce(sa.func.sum(revisions.c[name]), 0) for name in ("chunks", "over_window"))
+        )
+        live = sa.and_(ledger.live_at(revisions, version), revisions.c.space_id == space_id)
+        chunks, over_window = connection.execute(sums.where(live)).one()
+        newest = sa.select(runs).where(runs.c.kind.not_in(MAINTENANCE))
+        newest = newest.order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(1)
+        last = connection.execute(newest).mappings().first()
+        return IndexReport(
+            version=version,
+            space=space,
+            states=_summed(counted),
+            stale=stale_counts(connection, version, (space_id, space), current),
+            chunks=chunks,
+            over_window=over_window,
+            sources=tuple(sorted({row.source for row in counted})),
+            collections=read_within(connection),
+            last_run=_as_it_is(dict(last)) if last else None,
+        )
+
+
+def _summed(counted: Sequence[sa.Row[Any]]) -> dict[str, int]:
+    states: dict[str, int] = {}
+    for row in counted:
+        states[row.state] = states.get(row.state, 0) + row.documents
+    return states
 
 
 def _as_it_is(run: dict[str, Any]) -> dict[str, Any]:

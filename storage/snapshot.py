@@ -317,7 +317,7 @@ def _live_documents(
     for *values, source, state, reason, same_file in connection.execute(query):
         row = dict(zip(stored, values, strict=True))
         row["warnings"] = tuple(row["warnings"])
-        yield LiveDocument(**row, source=source, stale_reason=_stale_reason(state, reason, same_file))
+        yield LiveDocument(**row, source=source, stale_reason=reason_of_state(state, reason, same_file))
 
 
 def stale_reasons(
@@ -345,11 +345,11 @@ def stale_reasons(
             )
         )
         for document_id, state, reason, same_file in connection.execute(query):
-            reasons[document_id] = _stale_reason(state, reason, same_file)
+            reasons[document_id] = reason_of_state(state, reason, same_file)
     return reasons
 
 
-def _stale_reason(state: str, reason: str | None, same_file: bool) -> str:
+def reason_of_state(state: str, reason: str | None, same_file: bool) -> str:
     if state == "deleted":  # of an older version than the newest
         return "the document has been deleted since"
     if state == "failed":

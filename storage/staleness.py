@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from schemas.records import Configuration, Space
 from storage import ledger, transactions
 from storage.index import Index
-from storage.snapshot import LiveDocument
+from storage.snapshot import LiveDocument, reason_of_state
 
 Current = Configuration | str | None
 """A recipe alone compares only that, None nothing."""
@@ -29,15 +29,51 @@ def stale_reason(live: LiveDocument | None, space: Space, current: Current) -> s
     """In words that name each stage to be done again; "" for a document that is current or can't be found."""
     if live is None or live.stale_reason:
         return live.stale_reason if live else ""
+    return _of_configuration(live.recipe, live.extractor, live.extractor_version, space, current)
+
+
+def _of_configuration(recipe: str, extractor: str, version: str, space: Space, current: Current) -> str:
     now = Configuration(current) if isinstance(current, str) else current
     if now is None:
         return ""
     reasons = [
         *_of_space(space, now.space or space),
-        *_of_extractor(live, now.extractors.get(live.extractor, live.extractor_version)),
-        *([OTHER_RECIPE] if live.recipe != now.recipe else []),
+        *_of_extractor(extractor, version, now.extractors.get(extractor, version)),
+        *([OTHER_RECIPE] if recipe != now.recipe else []),
     ]
     return "; ".join(reasons)
+
+
+def stale_counts(
+    connection: sa.Connection, version: int, live_space: tuple[int, Space], current: Current
+) -> dict[str, int]:
+    """How many documents that can be found are stale, by reason, the most frequent first; none is read."""
+    documents, revisions = ledger.documents, ledger.revisions
+    space_id, space = live_space
+    same_file = documents.c.sha256 == revisions.c.source_sha256
+    reason = sa.case((documents.c.state == "failed", documents.c.reason), else_="")
+    groups = (
+        *(documents.c.state, reason, same_file),
+        *(revisions.c.recipe, revisions.c.extractor, revisions.c.extractor_version),
+    )
+    query = (
+        sa.select(*groups, sa.func.count())
+        .select_from(revisions.join(documents, documents.c.document_id == revisions.c.document_id))
+        .where(
+            ledger.live_at(revisions, version),
+            revisions.c.space_id == space_id,
+            sa.or_(documents.c.state == "failed", ~same_file, is_stale(space, current)),
+        )
+        .group_by(*groups)
+    )
+    counts: dict[str, int] = {}
+    for state, why, same, recipe, extractor, made, count in connection.execute(query):
+        told = reason_of_state(state, why, bool(same)) or _of_configuration(
+            recipe, extractor, made, space, current
+        )
+        if told:
+            counts[told] = counts.get(told, 0) + count
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _of_space(then: Space, now: Space) -> Iterator[str]:
@@ -53,9 +89,9 @@ def _of_space(then: Space, now: Space) -> Iterator[str]:
         yield f"made with {' and '.join(differing)}: run `pincite migrate`"
 
 
-def _of_extractor(live: LiveDocument, now: str) -> Iterator[str]:
-    if live.extractor_version != now:
-        yield f"made with the extractor {live.extractor} {live.extractor_version}, now {now}"
+def _of_extractor(extractor: str, then: str, now: str) -> Iterator[str]:
+    if then != now:
+        yield f"made with the extractor {extractor} {then}, now {now}"
 
 
 def is_stale(space: Space, current: Current) -> sa.ColumnElement[bool]:

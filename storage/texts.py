@@ -35,7 +35,7 @@ def read_texts(
     with transactions.reading(index.engine) as connection:
         snapshot = index.snapshot_within(connection, version, document_ids)
         live = {one.document_id: one for one in snapshot.documents()}
-        segments = _likely_first(connection, snapshot, live)
+        segments = likely_first(connection, snapshot, live, "texts")
     found: dict[str, StoredText] = {}
     for segment in segments:
         missing = sorted(live.keys() - found.keys())
@@ -54,10 +54,10 @@ def read_texts(
     return found
 
 
-def _likely_first(
-    connection: sa.Connection, snapshot: Snapshot, live: Mapping[str, LiveDocument]
+def likely_first(
+    connection: sa.Connection, snapshot: Snapshot, live: Mapping[str, LiveDocument], kind: str
 ) -> list[Segment]:
-    """All segments of texts, those in front that began with one of the revisions.
+    """All segments of a kind, those in front that began with one of the revisions.
 
     A revision and its segments begin in one transaction, so that of thousands of files a few are read.
     """
@@ -70,6 +70,6 @@ def _likely_first(
         )
         for one in live.values()
     ]
-    query = sa.select(segments.c.file).where(segments.c.kind == "texts", segments.c.began_version.in_(began))
+    query = sa.select(segments.c.file).where(segments.c.kind == kind, segments.c.began_version.in_(began))
     likely = set(connection.scalars(query))
-    return sorted(snapshot.of_kind("texts"), key=lambda segment: segment.file not in likely)
+    return sorted(snapshot.of_kind(kind), key=lambda segment: segment.file not in likely)

@@ -20,7 +20,6 @@ from dashboard.rows import document_row
 from dashboard.serving import Served, Serving
 from retrieval.annotations import MEDIA_TYPE as ANNOTATION
 from retrieval.annotations import annotation
-from schemas.settings import recipe
 from storage.listing import document_of, list_documents
 
 HTML = "text/html"
@@ -41,8 +40,7 @@ async def documents(
     after: Annotated[str, Query(max_length=200, description="`next` of the page before")] = "",
 ) -> DocumentPage:
     """Documents in the order of source, then path, a page at a time."""
-    current = recipe(served.settings)
-    page = await served.work.run(lambda: list_documents(served.index, current, state, after, limit))
+    page = await served.work.run(lambda: list_documents(served.index, served.current(), state, after, limit))
     return DocumentPage(
         documents=[DocumentBody.model_validate(document_row(one, page.space)) for one in page.documents],
         total=page.total,
@@ -54,8 +52,7 @@ async def documents(
 @router.get("/{document_id}", responses=described(404, 422, 500, 503))
 async def document(document_id: DocumentId, served: Served) -> DocumentBody:
     """One document: its state, what is stored of it, and its stamps."""
-    current = recipe(served.settings)
-    report, space = await served.work.run(lambda: document_of(served.index, current, document_id))
+    report, space = await served.work.run(lambda: document_of(served.index, served.current(), document_id))
     return DocumentBody.model_validate(document_row(report, space))
 
 

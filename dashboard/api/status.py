@@ -6,7 +6,6 @@ from dashboard.api.models import Health, StatusBody
 from dashboard.problems import described
 from dashboard.rows import status_row
 from dashboard.serving import Served
-from schemas.settings import recipe
 from storage.report import index_report
 
 router = APIRouter(tags=["status"])
@@ -15,7 +14,7 @@ router = APIRouter(tags=["status"])
 @router.get("/status", responses=described(500, 503))
 async def status(served: Served) -> StatusBody:
     """Counts, the live space, what is stale, the last run."""
-    report = await served.work.run(lambda: index_report(served.index, recipe(served.settings)))
+    report = await served.work.run(lambda: index_report(served.index, served.current()))
     return StatusBody.model_validate(status_row(report))
 
 

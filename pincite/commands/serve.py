@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -29,18 +30,20 @@ def serve(
         typer.Option("--name", help="A host name by which the server is known to others; repeatable."),
     ] = None,
 ) -> None:
-    """Serve the index over HTTP until it is interrupted: search, ask, documents, passages.
+    """Serve the index until it is interrupted: the dashboard at /, and the same over HTTP.
 
-    On another address than loopback every request must bring the token in PINCITE_TOKEN.
+    On another address than loopback a token is needed: an operator's in PINCITE_TOKEN, and in PINCITE_VIEWER_TOKEN
+    one of who may only read. Where the settings have a schedule, its runs are started too.
     """
     import uvicorn
 
     from dashboard.app import create_app
-    from dashboard.security import TOKEN_VARIABLE, access_of
+    from dashboard.security import TOKEN_VARIABLE, VIEWER_VARIABLE, access_of
     from retrieval.endpoint import KEY_VARIABLE
 
     settings = load_settings()
-    access = access_of(host, os.environ.get(TOKEN_VARIABLE, ""), name or ())
+    tokens = [os.environ.get(variable, "") for variable in (TOKEN_VARIABLE, VIEWER_VARIABLE)]
+    access = access_of(host, tokens[0], name or (), tokens[1])
     app = create_app(Path(index), settings, access, answer_key=os.environ.get(KEY_VARIABLE, ""))
     Index.open(Path(index)).close()  # says what is wrong with it before the server starts
     with _listening(host, port) as listener:
@@ -55,8 +58,15 @@ def serve(
             timeout_graceful_shutdown=_LAST_REQUESTS_S,
         )
         server = uvicorn.Server(config)
+        handle_exit = server.handle_exit
+
+        def end(sign: int, frame: FrameType | None) -> None:
+            app.state.ending.set()  # streams of events would hold the server up
+            handle_exit(sign, frame)
+
+        server.handle_exit = end  # type: ignore[method-assign, assignment]  # uvicorn has no other hook
         for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, server.handle_exit)  # also what uvicorn puts back when it is done
+            signal.signal(each, end)  # also what uvicorn puts back when it is done
         say(f"Pincite serves {index} at {_address(listener)} (Ctrl-C ends it)")
         server.run(sockets=[listener])
 

@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
 import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from encoders.models import resolve_model
 from encoders.terms import TOKENIZER
@@ -150,6 +152,44 @@ def server(index: Path) -> Iterator[Server]:
 def client(server: Server) -> Iterator[httpx.Client]:
     with server.client() as opened:
         yield opened
+
+
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+@pytest.fixture(scope="module")  # while it is open, no other test of the session could run an event loop
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM.exists():
+        pytest.fail("these tests need a browser: `apt-get install chromium`, or run deploy/setup again")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@dataclass
+class Watched:
+    """A page of a browser, with what it asked of hosts and what went wrong on it."""
+
+    page: Page
+    asked: list[str]
+    faults: list[str]
+
+
+@contextmanager
+def watched(browser: Browser, **context: Any) -> Iterator[Watched]:
+    """A page in a browser of its own, with its own cookies."""
+    own = browser.new_context(**context)
+    page = own.new_page()
+    seen = Watched(page, [], [])
+    page.on("request", lambda request: seen.asked.append(request.url))
+    page.on("pageerror", lambda error: seen.faults.append(f"error {error}"))
+    page.on("dialog", lambda dialog: seen.faults.append(f"dialog {dialog.message}"))
+    page.on("console", lambda said: seen.faults.append(said.text) if said.type == "error" else None)
+    try:
+        yield seen
+    finally:
+        own.close()
 
 
 Ids = Mapping[str, str]

@@ -1,0 +1,21 @@
+"""The pages of the dashboard, one module each."""
+
+from fastapi import APIRouter
+
+
+def routers() -> tuple[APIRouter, ...]:
+    """All pages. They are no part of the described API."""
+    from dashboard.pages import (
+        document,
+        documents,
+        evaluation,
+        login,
+        migration,
+        overview,
+        runs,
+        search,
+        upload,
+    )
+
+    modules = (overview, runs, documents, upload, document, search, evaluation, migration, login)
+    return tuple(module.router for module in modules)

@@ -1,0 +1,183 @@
+"""Runs that a person asks for: orders to the process that serves the nightly deployment (`flows.dispatch`).
+
+That process is started when it is first needed, or with the server where a schedule is set; it has its own Prefect
+server, or uses that of PREFECT_API_URL. What is done is in the ledger; here is only what became of an order.
+"""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from schemas.errors import IndexBusy, NotFound, UsageError
+from storage.index import Index
+from storage.overview import runs_of
+
+MOST_OPEN = 20
+MOST_KEPT = 50
+END_S = 45.0  # longest wait for the process to end in order
+_CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A run that was asked for. `state` is Prefect's word for it, "Starting" before Prefect knows it."""
+
+    order: str
+    words: str  # what was asked for
+    asked_at: float
+    documents: frozenset[str]  # ids; empty when none is named
+    state: str = "Starting"
+    message: str = ""
+    flow_run: str = ""
+    over: bool = False
+
+    @property
+    def link(self) -> str:
+        """The run on the page of a Prefect server of the user's own; "" of the embedded one, which has none."""
+        address = os.environ.get("PREFECT_UI_URL") or os.environ.get("PREFECT_API_URL", "").removesuffix(
+            "/api"
+        )
+        http = address.startswith(("http://", "https://"))
+        return f"{address}/runs/flow-run/{self.flow_run}" if http and self.flow_run else ""
+
+
+class Runs:
+    """Threads share it."""
+
+    def __init__(self, index: Path) -> None:
+        self._index = index
+        self._lock = threading.Lock()
+        self._orders: OrderedDict[str, Order] = OrderedDict()
+        self._process: subprocess.Popen[str] | None = None
+        self._served_by: dict[str, subprocess.Popen[str]] = {}
+
+    def start(self) -> None:
+        """Starts the process now, for a schedule."""
+        with self._lock:
+            self._running()
+
+    def ask(
+        self,
+        words: str,
+        collection: str | None = None,
+        retry: Sequence[str] | None = None,
+        documents: Sequence[str] = (),
+    ) -> Order:
+        """Asks for a run over a collection, or all; `retry`: ids of failed documents, () for all of them.
+
+        `documents`: ids of others whose outcome is waited for. Raises `IndexBusy` when too many are open.
+        """
+        parameters = {
+            "collection": collection,
+            "retry": None if retry is None else list(retry),
+            "patient": False,
+        }
+        order = Order(secrets.token_hex(8), words, time.time(), frozenset([*(retry or ()), *documents]))
+        with self._lock:
+            if sum(not one.over for one in self._orders.values()) >= MOST_OPEN:
+                raise IndexBusy(f"{MOST_OPEN} runs are asked for and not done: wait until one ends")
+            self._tell({"order": order.order, "parameters": parameters})
+            self._orders[order.order] = order
+            self._served_by[order.order] = self._running()
+            while len(self._orders) > MOST_KEPT:
+                forgotten, _ = self._orders.popitem(last=False)
+                del self._served_by[forgotten]
+        return order
+
+    def orders(self) -> tuple[Order, ...]:
+        """Newest first."""
+        with self._lock:
+            return tuple(reversed(self._orders.values()))
+
+    def waits(self, document_id: str) -> bool:
+        """Whether an order that is not over names the document."""
+        return any(not one.over and document_id in one.documents for one in self.orders())
+
+    def withdraw(self, order: str) -> None:
+        """Takes back an order that has not begun."""
+        with self._lock:
+            if order not in self._orders:
+                raise NotFound("this server knows no such order")
+            self._tell({"cancel": order})
+
+    def close(self) -> None:
+        """Ends the process, with a run of it that goes on; what that had finished stays."""
+        with self._lock:
+            process = self._process
+        if process is None or process.stdin is None:
+            return
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _tell(self, line: object) -> None:
+        process = self._running()
+        assert process.stdin is not None
+        try:
+            process.stdin.write(json.dumps(line) + "\n")
+            process.stdin.flush()
+        except BrokenPipeError as error:
+            raise IndexBusy("the process that starts runs has just ended: ask again") from error
+
+    def _running(self) -> "subprocess.Popen[str]":
+        if self._process is not None and self._process.poll() is None:
+            return self._process
+        path = os.pathsep.join(filter(None, [str(_CHECKOUT), os.environ.get("PYTHONPATH")]))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "flows.dispatch", str(self._index)],
+            env=os.environ | {"PYTHONPATH": path},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,  # Ctrl-C is for us, who then end it in order
+        )
+        threading.Thread(target=self._follow, args=(self._process,), name="runs", daemon=True).start()
+        return self._process
+
+    def _follow(self, process: "subprocess.Popen[str]") -> None:
+        assert process.stdout is not None
+        with process.stdout as lines:
+            for line in lines:
+                said = json.loads(line)
+                with self._lock:
+                    if (known := self._orders.get(said.get("order", ""))) is not None:
+                        told = {name: said[name] for name in ("state", "message", "flow_run", "over")}
+                        self._orders[known.order] = replace(known, **told)
+        code = process.wait()
+        with self._lock:
+            for name, one in self._orders.items():
+                if not one.over and self._served_by[name] is process:
+                    why = f"the process that starts runs ended (exit code {code}); the server's log says why"
+                    self._orders[name] = replace(one, state="Lost", message=why, over=True)
+
+
+def cancel_run(index: Index, run_id: str) -> None:
+    """Interrupts the process of a run that goes on here: what it had finished stays, the rest waits.
+
+    Raises `NotFound` when no such run goes on and `UsageError` for one of another machine.
+    """
+    run = next((one for one in runs_of(index, 20) if one.run_id == run_id and one.state == "running"), None)
+    if run is None:
+        raise NotFound(f"no run {run_id!r} goes on")
+    if run.host != os.uname().nodename:
+        raise UsageError(f"the run goes on on {run.host}: cancel it there")
+    if run.pid == os.getpid():
+        raise UsageError("the run goes on in this server itself")
+    with suppress(ProcessLookupError):
+        os.kill(run.pid, signal.SIGINT)

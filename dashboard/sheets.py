@@ -1,0 +1,106 @@
+"""Sheets: images of a document's pages with what extraction found on them, drawn by a child that can be killed.
+
+What was drawn is kept for a while: a person turns pages to and fro.
+"""
+
+import threading
+import uuid
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISREG
+
+from encoders.models import resolve_model
+from schemas.records import Page
+from schemas.settings import Settings
+from storage.segments import sha256_of
+from storage.whole_document import WholeDocument
+from tasks.extraction.sketch import Sheet
+from tasks.inspection import Inspection, InspectionOrder
+from tasks.passage_pages import PassageOrder, PassagePage
+from tasks.supervise import StageFailed, Worker
+
+MOST_INSPECTED = 40
+"""Pages of a document whose findings are drawn: to know them all pages are read again. Of longer ones the image."""
+
+_KEPT = 24  # pages, of some 100 kB
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One page: all that was found on it, or its image alone; `missing` says why there is neither."""
+
+    sheet: Sheet | None = None
+    kinds: tuple[str, ...] = ()  # of the blocks of the sheet, by their index in the document
+    page: PassagePage | None = None
+    missing: str = ""
+
+
+class Sheets:
+    """Threads share it."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, int, int], Drawn] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, whole: WholeDocument, number: int, settings: Settings) -> Drawn:
+        """The page of this number (1-based)."""
+        key = (whole.document.document_id, whole.document.revision, number)
+        with self._lock:
+            if (kept := self._kept.get(key)) is not None:
+                self._kept.move_to_end(key)
+                return kept
+        drawn = draw(whole, number, settings)
+        if not drawn.missing:
+            with self._lock:
+                self._kept[key] = drawn
+                while len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+        return drawn
+
+
+def draw(whole: WholeDocument, number: int, settings: Settings) -> Drawn:
+    """Reads the file again, if it is still the one that was indexed."""
+    page = next((one for one in whole.extraction.pages if one.number == number), None)
+    if page is None:
+        return Drawn(missing=f"the document has no page {number}")
+    path = Path(whole.source, whole.document.path)
+    if missing := why_not_shown(path, whole.document.source_sha256, settings):
+        return Drawn(missing=missing)
+    worker = Worker(settings.limits.memory_bytes, f"sheet-{uuid.uuid4().hex}")
+    try:
+        if len(whole.extraction.pages) <= MOST_INSPECTED:
+            return _inspected(worker, path, number, settings)
+        return _imaged(worker, whole, path, page, settings)
+    except StageFailed as failed:
+        return Drawn(missing=f"the file can't be shown: {failed.failure.reason}")
+    finally:
+        worker.kill()
+
+
+def _inspected(worker: Worker, path: Path, number: int, settings: Settings) -> Drawn:
+    order = InspectionOrder(path, settings, resolve_model(settings.model), number, number)
+    seen: Inspection = worker.run("tasks.inspection:inspect", order, settings.limits.deadline_s)
+    if not seen.sheets or seen.extraction is None:
+        return Drawn(missing=seen.failure.reason if seen.failure else "the file has no such page")
+    return Drawn(seen.sheets[0], tuple(block.kind for block in seen.extraction.blocks))
+
+
+def _imaged(worker: Worker, whole: WholeDocument, path: Path, page: Page, settings: Settings) -> Drawn:
+    text = whole.extraction.text[page.start : page.end]
+    order = PassageOrder(
+        path, whole.document.media_type, settings, (page,), text, page.start, page.start, page.start
+    )
+    pages: tuple[PassagePage, ...] = worker.run("tasks.passage_pages:see", order, settings.limits.deadline_s)
+    return Drawn(page=pages[0]) if pages else Drawn(missing="the file has no such page")
+
+
+def why_not_shown(path: Path, sha256: str, settings: Settings) -> str:
+    """Why the file is not the one that was indexed; "" when it is."""
+    try:
+        now = path.stat()
+        if not S_ISREG(now.st_mode) or now.st_size > settings.limits.source_bytes:
+            return "it is no longer a file that could be indexed"
+        return "" if sha256_of(path) == sha256 else "the file has changed since it was indexed"
+    except OSError as error:
+        return f"the file can't be read ({error.strerror})"

@@ -1,0 +1,210 @@
+"""Overview: counts of the whole index by SQL, all of one moment; no document is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from schemas.records import Space
+from storage import ledger, transactions
+from storage.collections import collection_names
+from storage.index import Index
+from storage.processes import has_died
+from storage.runs import DIED
+from storage.staleness import Current, stale_counts
+
+MOST_GROUPS = 50  # reasons of failures, the most frequent first
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCounts:
+    """The documents of one source by state."""
+
+    collection: str
+    source: str
+    states: Mapping[str, int]
+
+    @property
+    def documents(self) -> int:
+        return sum(self.states.values())
+
+
+@dataclass(frozen=True, slots=True)
+class FailureGroup:
+    """Failed documents with one reason."""
+
+    stage: str
+    kind: str
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run as it is: one that was killed is broken, though it could not write so."""
+
+    run_id: str
+    kind: str
+    source: str
+    state: str  # running, completed, broken
+    host: str
+    pid: int
+    started_at: float  # seconds since the epoch
+    ended_at: float | None
+    discovered: int | None
+    indexed: int | None
+    failed: int | None
+    unchanged: int | None
+    deleted: int | None
+    message: str | None
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self.ended_at is None else self.ended_at - self.started_at
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    version: int
+    committed_at: float | None  # of the version, seconds since the epoch
+    space: Space
+    sources: tuple[SourceCounts, ...]
+    stale: Mapping[str, int]  # documents that can be found and are not current, by what made them so
+    failures: tuple[FailureGroup, ...]
+    failures_left_out: int  # failed documents of rarer reasons
+    chunks: int
+    over_window: int
+    pages: int
+    ocr_pages: int
+    warned: int  # documents with warnings
+    unread: int  # documents that the embedding model can't read
+    runs: tuple[RunRow, ...]  # newest first
+
+    @property
+    def states(self) -> dict[str, int]:
+        """Documents by state, over all sources; their sum is every document of the ledger."""
+        counts: dict[str, int] = {}
+        for one in self.sources:
+            for state, count in one.states.items():
+                counts[state] = counts.get(state, 0) + count
+        return counts
+
+    @property
+    def documents(self) -> int:
+        return sum(self.states.values())
+
+
+def overview(index: Index, current: Current, runs: int = 30) -> Overview:
+    """Counts, reasons and the newest `runs` runs, read in one transaction."""
+    with transactions.reading(index.engine) as connection:
+        version = ledger.current_version(connection)
+        space_id, space = ledger.live_space(connection, version)
+        failures, left_out = _failures(connection)
+        versions = ledger.versions
+        return Overview(
+            version=version,
+            committed_at=connection.scalar(
+                sa.select(versions.c.committed_at).where(versions.c.version == version)
+            ),
+            space=space,
+            sources=_sources(connection),
+            stale=stale_counts(connection, version, (space_id, space), current),
+            failures=failures,
+            failures_left_out=left_out,
+            **_sums(connection, version, space_id),
+            runs=_runs(connection, runs),
+        )
+
+
+def runs_of(index: Index, limit: int) -> tuple[RunRow, ...]:
+    """The newest runs, newest first."""
+    with transactions.reading(index.engine) as connection:
+        return _runs(connection, limit)
+
+
+def run_of(index: Index, run_id: str) -> RunRow | None:
+    with transactions.reading(index.engine) as connection:
+        row = (
+            connection.execute(sa.select(ledger.runs).where(ledger.runs.c.run_id == run_id))
+            .mappings()
+            .first()
+        )
+    return None if row is None else _run(dict(row))
+
+
+def outcomes_of(index: Index, source: str, run_id: str) -> Mapping[str, int]:
+    """Documents of a running run: by outcome where they have one in it, else by state."""
+    documents = ledger.documents
+    done = sa.and_(documents.c.last_run == run_id, documents.c.last_outcome.is_not(None))
+    word = sa.case((done, documents.c.last_outcome), else_=documents.c.state)
+    query = sa.select(word, sa.func.count()).where(
+        documents.c.source == source, documents.c.last_run == run_id
+    )
+    with transactions.reading(index.engine) as connection:
+        return {state: count for state, count in connection.execute(query.group_by(word).order_by(word))}
+
+
+def _sources(connection: sa.Connection) -> tuple[SourceCounts, ...]:
+    documents = ledger.documents
+    query = (
+        sa.select(documents.c.source, documents.c.state, sa.func.count())
+        .where(documents.c.state != "deleted")
+        .group_by(documents.c.source, documents.c.state)
+    )
+    by_source: dict[str, dict[str, int]] = {}
+    for source, state, count in connection.execute(query):
+        by_source.setdefault(source, {})[state] = count
+    for source in connection.scalars(sa.select(ledger.collections.c.source)):
+        by_source.setdefault(source, {})
+    names = collection_names(connection, by_source)
+    found = [SourceCounts(names[source], source, states) for source, states in by_source.items()]
+    return tuple(sorted(found, key=lambda one: (one.collection, one.source)))
+
+
+def _failures(connection: sa.Connection) -> tuple[tuple[FailureGroup, ...], int]:
+    documents = ledger.documents
+    count = sa.func.count().label("count")
+    columns = documents.c.stage, documents.c.kind, documents.c.reason
+    query = (
+        sa.select(*columns, count)
+        .where(documents.c.state == "failed")
+        .group_by(*columns)
+        .order_by(count.desc(), *columns)
+    )
+    groups = [
+        FailureGroup(stage or "", kind or "", reason or "", n)
+        for stage, kind, reason, n in connection.execute(query)
+    ]
+    return tuple(groups[:MOST_GROUPS]), sum(one.count for one in groups[MOST_GROUPS:])
+
+
+def _sums(connection: sa.Connection, version: int, space_id: int) -> dict[str, int]:
+    revisions = ledger.revisions
+    warned = sa.func.json_array_length(revisions.c.warnings) > 0
+    sums = {
+        "chunks": revisions.c.chunks,
+        "over_window": revisions.c.over_window,
+        "pages": revisions.c.pages,
+        "ocr_pages": revisions.c.ocr_pages,
+        "warned": sa.case((warned, 1), else_=0),
+        "unread": sa.case((revisions.c.encoder_fit, 0), else_=1),
+    }
+    query = sa.select(
+        *(sa.func.coalesce(sa.func.sum(column), 0).label(name) for name, column in sums.items())
+    )
+    live = query.where(ledger.live_at(revisions, version), revisions.c.space_id == space_id)
+    return dict(connection.execute(live).mappings().one())
+
+
+def _runs(connection: sa.Connection, limit: int) -> tuple[RunRow, ...]:
+    runs = ledger.runs
+    query = sa.select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(limit)
+    return tuple(_run(dict(row)) for row in connection.execute(query).mappings())
+
+
+def _run(row: Mapping[str, Any]) -> RunRow:
+    run = {name: row[name] for name in RunRow.__dataclass_fields__}
+    if run["state"] == "running" and has_died(run["host"], run["pid"]):
+        run |= {"state": "broken", "message": DIED}
+    return RunRow(**run)

@@ -1,0 +1,134 @@
+"""Runs on the page: shown while they go on, cancelled, and orders that meet them."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from dashboard.runs import Runs
+from schemas.errors import IndexBusy, NotFound
+from storage.index import Index
+from storage.overview import runs_of
+from tests.dashboard.conftest import ROOT, reindex, serving, watched
+from tests.dashboard.test_sessions import HTML, csrf_of
+
+WORKING = """
+import sys, time
+from pathlib import Path
+from storage.index import Index
+from storage.runs import begin_run
+with Index.open(Path(sys.argv[1])) as index, begin_run(index, "reindex", sys.argv[2]):
+    print("begun", flush=True)
+    time.sleep(300)
+"""
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("The text of a document.")
+    reindex(tmp_path / "index", (tmp_path / "docs").resolve())
+    return tmp_path / "index"
+
+
+@contextmanager
+def working(index: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A run of another process that goes on."""
+    command = [sys.executable, "-c", WORKING, str(index), str(index.with_name("docs"))]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "begun\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_run_appears_by_itself_and_is_cancelled_by_one_of_two_browsers(
+    index: Path, browser: Browser
+) -> None:
+    with serving(index) as server, watched(browser) as seen, watched(browser) as other:
+        for one in (seen, other):
+            one.page.goto(f"{server.url}/")
+            expect(one.page.locator("section.running")).to_have_count(0)
+        with working(index) as process:
+            for one in (seen, other):
+                expect(one.page.locator("section.running")).to_contain_text(
+                    f"process {process.pid}", timeout=20_000
+                )
+            seen.page.get_by_role("button", name="Cancel the run").click()
+            process.wait(20)
+            for one in (seen, other):
+                expect(one.page.locator("section.running")).to_have_count(0, timeout=20_000)
+                expect(one.page.locator("#summary")).to_contain_text("KeyboardInterrupt", timeout=20_000)
+        assert server.end()[0] == 0  # though two streams of events are open
+        assert [fault for fault in seen.faults if "ERR_" not in fault] == []
+    with Index.open(index) as opened:
+        assert runs_of(opened, 1)[0].state == "broken"
+
+
+def test_a_run_that_is_over_or_unknown_can_not_be_cancelled(index: Path) -> None:
+    with serving(index) as server, server.client() as client:
+        token = {"X-CSRF-Token": csrf_of(client.get("/", headers=HTML).text)}
+        with Index.open(index) as opened:
+            run = runs_of(opened, 1)[0].run_id
+        for data in ({"run": run}, {"run": "none"}, {"order": "none"}):
+            assert client.post("/ui/runs/cancel", headers=token, data=data).status_code == 404
+        told = client.post("/ui/runs", headers=token, data={"collection": "nowhere"})
+        assert told.status_code == 404 and "nowhere" in told.json()["detail"]
+        for data in ({}, {"document": "0" * 16}, {"every": "yes"}):
+            assert client.post("/ui/retry", headers=token, data=data).status_code in (404, 422)
+        document = client.get("/documents").json()["documents"][0]["document_id"]
+        told = client.post("/ui/retry", headers=token, data={"document": document})
+        assert told.status_code == 422 and "is not failed" in told.json()["detail"]
+
+
+def test_orders_are_bounded_and_lost_with_their_process(tmp_path: Path) -> None:
+    runs = Runs(tmp_path / "no-index")
+    try:
+        for number in range(20):
+            runs.ask(f"order {number}")
+        with pytest.raises(IndexBusy, match="20 runs are asked for"):
+            runs.ask("one more")
+        with pytest.raises(NotFound):
+            runs.withdraw("none")
+    finally:
+        runs._process.kill()  # type: ignore[union-attr]  # the fault: it ends without a word
+        runs.close()
+    states = set()
+    for _ in range(100):
+        states = {one.state for one in runs.orders()}
+        if states == {"Lost"}:
+            break
+        time.sleep(0.05)
+    assert states == {"Lost"} and all(one.over for one in runs.orders())
+
+
+@pytest.mark.slow
+def test_fifty_searchers_meet_no_error_while_the_index_changes(index: Path) -> None:
+    docs = index.with_name("docs")
+    told: list[int] = []
+    with serving(index) as server:
+
+        def searching(number: int) -> None:
+            with server.client() as client:
+                for turn in range(6):
+                    query = {"q": f"text of document {number + turn}", "mode": "bm25"}
+                    told.append(client.get("/ui/search", params=query, headers=HTML).status_code)
+
+        with ThreadPoolExecutor(50) as pool:
+            going = [pool.submit(searching, number) for number in range(50)]
+            for turn in range(4):
+                for number in range(5):
+                    (docs / f"{number}.txt").write_text(f"The text of document {number}, turn {turn}.")
+                reindex(index, docs.resolve())
+            for one in going:
+                one.result()
+    assert told == [200] * 300

@@ -1,0 +1,141 @@
+"""Uploads: whole or not at all, in the folder of the collection and nowhere else."""
+
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from dashboard.uploads import NameTaken, checked_name, put
+from schemas.errors import NotFound, UsageError
+from schemas.records import Collection
+from tests.dashboard.conftest import Server, reindex, serving
+from tests.dashboard.test_sessions import HTML, csrf_of
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", ".", "..", ".hidden", "../a.txt", "a/b.txt", "/etc/passwd", "..\\a.txt", "C:\\a.txt", "a\0b"),
+        *("a\nb.txt", "x" * 201, "ф" * 101, "turned\u202etxt.exe"),
+    ],
+)
+def test_a_name_that_could_leave_the_folder_or_hide_is_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        checked_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["a.txt", "Ведомость 3.pdf", "<img src=x>.txt", "日本.md", "a..b", "-rf.txt"]
+)
+def test_other_names_are_kept_as_they_are(name: str) -> None:
+    assert checked_name(name) == name
+
+
+def test_a_file_is_written_whole_and_never_over_another_without_a_word(tmp_path: Path) -> None:
+    here = Collection("docs", str(tmp_path.resolve()))
+    written = put(here, "a.txt", io.BytesIO(b"one"), replace=False)
+    assert written.read_bytes() == b"one"
+    with pytest.raises(NameTaken, match="is there already"):
+        put(here, "a.txt", io.BytesIO(b"two"), replace=False)
+    assert written.read_bytes() == b"one"
+    written.chmod(0o640)
+    put(here, "a.txt", io.BytesIO(b"two"), replace=True)
+    assert written.read_bytes() == b"two" and written.stat().st_mode & 0o777 == 0o640
+
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise OSError(5, "Input/output error")
+
+    with pytest.raises(UsageError, match="can't be written"):
+        put(here, "a.txt", Broken(), replace=True)
+    assert written.read_bytes() == b"two" and os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_no_link_leads_out_of_the_folder(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    inside.mkdir()
+    outside.mkdir()
+    (outside / "secret.txt").write_text("secret")
+    (inside / "link.txt").symlink_to(outside / "secret.txt")
+    (inside / "folder").symlink_to(outside)
+    here = Collection("docs", str(inside.resolve()))
+    for path in ("link.txt", "folder/secret.txt", "folder/new.txt", "../out/new.txt"):
+        with pytest.raises((UsageError, NotFound)):
+            put(here, path, io.BytesIO(b"changed"), replace=True)
+    assert (outside / "secret.txt").read_text() == "secret" and os.listdir(outside) == ["secret.txt"]
+    with pytest.raises(UsageError, match="no folder of this machine"):
+        put(Collection("far", "s3://bucket/docs"), "a.txt", io.BytesIO(b""), replace=False)
+    with pytest.raises(NotFound, match="is not there"):
+        put(Collection("gone", str(tmp_path / "gone")), "a.txt", io.BytesIO(b""), replace=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("uploaded-to").resolve()
+    (folder / "first.txt").write_text("The first text of the folder.")
+    (folder / "deep").mkdir()
+    (folder / "deep" / "empty.txt").write_text("")
+    reindex(folder.with_name("index-of-uploads"), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def open_server(folder: Path) -> Iterator[Server]:
+    with serving(folder.with_name("index-of-uploads"), PINCITE_LIMITS__SOURCE_BYTES="200000") as running:
+        yield running
+
+
+@pytest.fixture
+def client(open_server: Server) -> Iterator[httpx.Client]:
+    with open_server.client() as opened:
+        opened.headers["X-CSRF-Token"] = csrf_of(opened.get("/", headers=HTML).text)
+        yield opened
+
+
+def upload(client: httpx.Client, name: str, content: bytes, **fields: str) -> httpx.Response:
+    return client.post("/ui/upload", files={"file": (name, content)}, data=fields)
+
+
+def test_a_file_is_uploaded_into_its_collection(folder: Path, client: httpx.Client) -> None:
+    told = upload(client, "new.txt", b"A new text.", collection=folder.name)
+    assert told.status_code == 200 and "new.txt" in told.text and "The next run indexes it" in told.text
+    assert (folder / "new.txt").read_bytes() == b"A new text."
+    again = upload(client, "new.txt", b"Another.", collection=folder.name)
+    assert again.status_code == 422 and "is there already" in again.json()["detail"]
+    for name in ("../up.txt", "a/b.txt", ".hidden"):
+        assert upload(client, name, b"x", collection=folder.name).status_code == 422, name
+    assert upload(client, "a.txt", b"x", collection="nowhere").status_code == 404
+    assert not (folder.parent / "up.txt").exists()
+
+
+def test_the_file_of_a_document_is_replaced_wherever_it_lies(folder: Path, client: httpx.Client) -> None:
+    rows = {row["document"]: row for row in client.get("/documents").json()["documents"]}
+    told = upload(
+        client, "other-name.txt", b"Now there is text.", document=rows["deep/empty.txt"]["document_id"]
+    )
+    assert told.status_code == 200
+    assert (folder / "deep" / "empty.txt").read_bytes() == b"Now there is text."
+    assert upload(client, "a.txt", b"x", document="0123456789abcdef").status_code == 404
+
+
+def test_only_uploads_may_be_large_and_only_to_their_limit(folder: Path, client: httpx.Client) -> None:
+    assert upload(client, "large.txt", b"x" * 150_000, collection=folder.name).status_code == 200
+    told = upload(client, "larger.txt", b"x" * 300_000, collection=folder.name)
+    assert told.status_code == 413 and "larger than 200,000 bytes" in told.json()["detail"]
+
+    def endless() -> Iterator[bytes]:
+        yield b'--b\r\nContent-Disposition: form-data; name="file"; filename="e.txt"\r\n\r\n'
+        while True:
+            yield b"x" * 50_000
+
+    try:
+        kind = {"Content-Type": "multipart/form-data; boundary=b"}
+        told = client.post("/ui/upload", content=endless(), headers=kind)
+        assert told.status_code == 413
+    except (httpx.WriteError, httpx.ReadError):  # the server hung up while we were still sending
+        pass
+    assert sorted(one.name for one in folder.iterdir() if one.suffix == ".upload") == []
+    assert not (folder / "larger.txt").exists() and not (folder / "e.txt").exists()

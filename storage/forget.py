@@ -35,8 +35,10 @@ def forget(index: Index, asked: Sequence[Asked]) -> Forgotten:
     with begin_run(index, "forget", "") as run:
         traces = gather(index, asked)
         copies = _copies(index, asked)
+        _drop_quotes(
+            index, traces
+        )  # first, since only who has the traces can: a kill behind it leaves nothing of these
         ask(index, asked)
-        _drop_quotes(index, traces)
         erased = finish_erasures(index, run.run_id)
         finish_run(run)
         proof = prove(index, traces)

@@ -27,7 +27,7 @@ class Asked:
 
     document_id: str
     source: str
-    paths: tuple[str, ...]  # all that it ever had
+    paths: tuple[str, ...]  # all that it ever had, the one that it has or had last at the end
 
 
 def find(index: Index, name: str) -> tuple[Asked, ...]:
@@ -54,7 +54,7 @@ def find(index: Index, name: str) -> tuple[Asked, ...]:
 def _paths(connection: sa.Connection, row: sa.Row[Any]) -> tuple[str, ...]:
     revisions = ledger.revisions
     of_it = sa.select(revisions.c.path).where(revisions.c.document_id == row.document_id)
-    return tuple(sorted({row.path, *connection.scalars(of_it)}))
+    return (*sorted({*connection.scalars(of_it)} - {row.path}), row.path)
 
 
 def ask(index: Index, asked: Sequence[Asked]) -> None:

@@ -154,6 +154,35 @@ def test_a_message_of_a_run_that_quotes_it_is_removed(index: Path, source: Path)
     assert forgotten(index).proof.found == ()
 
 
+def test_a_message_that_quotes_it_goes_before_a_kill_can_take_away_what_is_known_of_it(
+    index: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(index, source)
+    with Index.open(index) as opened, transactions.writing(opened.engine) as connection:
+        connection.execute(ledger.runs.update().values(message=f"ValueError: {SECRET}"))
+
+    def die(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("storage.forget.finish_erasures", die)
+    with pytest.raises(KeyboardInterrupt):
+        forgotten(index)
+    reindex(index, source)
+    assert b"rzezina" not in bytes_of(index)
+
+
+def test_a_renamed_document_is_known_again_by_the_name_that_it_had_last(index: Path, source: Path) -> None:
+    reindex(index, fill(source, FILES))
+    (source / "letters/brzezina-case.txt").rename(source / "a.txt")
+    reindex(index, source)
+    forgotten(index, "a.txt")
+    (source / "a.txt").write_text("another text under the same name")
+    reindex(index, source)
+    assert sorted(found(index)) == ["public.txt"]
+    with Index.open(index) as opened:
+        assert allow_again(opened, "a.txt") == 1
+
+
 def test_what_is_left_is_said(index: Path, source: Path) -> None:
     make(index, source)
     (index / "notes.txt").write_text(f"someone wrote: {SECRET}")

@@ -118,7 +118,8 @@ class Ranker:
         kept = self._fold(listed.ranked, RERANK_DEPTH)
         passages = self._corpus.passages([one.row for one in kept])
         texts = [f"[{one.header}]\n{one.content}" if one.header else one.content for one in passages]
-        return [one.row for one in reordered(kept, score(query, texts, reranker))[:DEPTH]]
+        scores = score(query, texts, reranker)
+        return [one.row for one in reordered(kept, scores, self._corpus.order)[:DEPTH]]
 
 
 def scores_of(

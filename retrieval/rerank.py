@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from encoders.offline import stay_offline
+from retrieval.order import Order, as_numbered
 from retrieval.ranking import Ranked
 from schemas.errors import ModelUnavailable
 from schemas.settings import DEFAULT_RERANKER
@@ -93,8 +94,8 @@ def score(question: str, passages: Sequence[str], reranker: Reranker) -> Scores:
     return np.array([by_text[text] for text in passages], dtype=np.float64)
 
 
-def reordered(ranked: Sequence[Ranked], scores: Scores) -> list[Ranked]:
-    """The list with its first `len(scores)` rows by score, ties by row; the others follow as they were.
+def reordered(ranked: Sequence[Ranked], scores: Scores, order: Order = as_numbered) -> list[Ranked]:
+    """The list with its first `len(scores)` rows by score, ties by chunk id; the others follow as they were.
 
     Every row remembers its rank before.
     """
@@ -103,8 +104,11 @@ def reordered(ranked: Sequence[Ranked], scores: Scores) -> list[Ranked]:
         one._replace(rerank_score=value)
         for one, value in zip(before[: len(scores)], scores.tolist(), strict=True)
     ]
-    first.sort(key=lambda one: (-(one.rerank_score or 0.0), one.row))
-    return first + before[len(scores) :]
+    places = order(np.array([one.row for one in first], dtype=np.int64)).tolist()
+    by_score = sorted(
+        zip(first, places, strict=True), key=lambda pair: (-(pair[0].rerank_score or 0.0), pair[1])
+    )
+    return [one for one, _ in by_score] + before[len(scores) :]
 
 
 @lru_cache(maxsize=1)

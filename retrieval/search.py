@@ -329,7 +329,7 @@ def _reranked(corpus: Corpus, query: str, kept: Sequence[Ranked], reranker: Rera
     """The cross-encoder reads what the embedding model read: the passage under its header."""
     passages = corpus.passages([one.row for one in kept[:RERANK_DEPTH]])
     texts = [f"[{one.header}]\n{one.content}" if one.header else one.content for one in passages]
-    return reordered(kept, score(query, texts, reranker))
+    return reordered(kept, score(query, texts, reranker), corpus.order)
 
 
 def _hit(

@@ -203,6 +203,12 @@ def test_scores_are_logits_and_order_is_total() -> None:
     assert reordered([], np.empty(0)) == []
 
 
+def test_ties_go_by_chunk_id_where_rows_are_not_numbered_so() -> None:
+    ranked = [Ranked(row, 1.0 / rank) for rank, row in enumerate((2, 7, 4), start=1)]
+    found = reordered(ranked, np.array([1.0, 1.0, 1.0]), order=lambda rows: np.argsort(np.argsort(-rows)))
+    assert [one.row for one in found] == [7, 4, 2]
+
+
 def test_a_passage_longer_than_the_window_is_scored(cross_encoder: Path) -> None:
     config = json.loads((cross_encoder / "config.json").read_text())
     assert config["max_position_embeddings"] == 128

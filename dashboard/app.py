@@ -56,6 +56,8 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         serving = Serving.open(index, settings, endpoint, Work(threads, timeout_s=timeout_s))
         app.state.serving = serving
+        if settings.schedule.cron:  # here, since each assistant has a process of `pincite mcp`
+            serving.runs.start()
         try:
             async with assistants.session_manager.run():
                 yield

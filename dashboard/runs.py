@@ -20,6 +20,7 @@ from pathlib import Path
 
 from schemas.errors import IndexBusy, NotFound, UsageError
 from storage.index import Index
+from storage.lock import holder_pid
 from storage.overview import runs_of
 
 MOST_OPEN = 20
@@ -179,5 +180,7 @@ def cancel_run(index: Index, run_id: str) -> None:
         raise UsageError(f"the run goes on on {run.host}: cancel it there")
     if run.pid == os.getpid():
         raise UsageError("the run goes on in this server itself")
+    if run.pid != holder_pid(index.path):  # it was killed, and its number may be another process's by now
+        raise NotFound(f"the process of the run {run_id} has ended: the next run takes up what it left")
     with suppress(ProcessLookupError):
         os.kill(run.pid, signal.SIGINT)

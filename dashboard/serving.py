@@ -36,10 +36,7 @@ class Serving:
     def open(cls, index: Path, settings: Settings, endpoint: Endpoint | None, work: Work) -> "Serving":
         """Raises `UsageError` when there is no index."""
         opened = Index.open(index)
-        runs = Runs(index)
-        if settings.schedule.cron:
-            runs.start()
-        return cls(opened, open_index(index, settings), settings, endpoint, work, runs, Sheets())
+        return cls(opened, open_index(index, settings), settings, endpoint, work, Runs(index), Sheets())
 
     def current(self) -> Configuration:
         """What documents would be made with now; the space is not compared while the model is not here."""

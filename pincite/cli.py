@@ -16,7 +16,7 @@ from schemas.errors import PinciteError
 COMMANDS = {
     "index": (
         "pincite.commands.index:index",
-        "Bring the index up to date with a folder: new, changed, deleted, stale and retryable documents.",
+        "Bring the index up to date with a source: new, changed, deleted, stale and retryable documents.",
     ),
     "retry": (
         "pincite.commands.index:retry",
@@ -62,7 +62,7 @@ COMMANDS = {
     ),
     "serve": (
         "pincite.commands.serve:serve",
-        "Serve the index over HTTP until it is interrupted: search, ask, documents, passages.",
+        "Serve the index until it is interrupted: the dashboard at /, and the same over HTTP.",
     ),
     "mcp": (
         "pincite.commands.mcp:mcp",

@@ -57,15 +57,27 @@ def patient(index: Path) -> Iterator[None]:
 
 def holder(index: Path, file: str = LOCK_FILE) -> str:
     """Who holds a lock of the index, in words; "" when nobody does."""
-    path = index / file
+    who = _holder(index / file)
+    return "" if who is None else _words(who)
+
+
+def holder_pid(index: Path) -> int | None:
+    """The process whose run holds the index; None when none does, or its host is another."""
+    who = _holder(index / LOCK_FILE) or {}
+    pid = who.get("pid")
+    return pid if isinstance(pid, int) and who.get("host") == socket.gethostname() else None
+
+
+def _holder(path: Path) -> Mapping[str, object] | None:
+    """What the holder of a lock wrote of itself; None when nobody holds it."""
     try:
         with path.open("r", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
-        return ""
+        return None
     except BlockingIOError:
-        return _words(_read(path))
-    return ""
+        return _read(path)
+    return None
 
 
 @contextmanager

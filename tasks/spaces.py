@@ -6,6 +6,7 @@ from pathlib import Path
 
 from encoders.models import Model, resolve_model
 from encoders.terms import TOKENIZER
+from schemas.errors import ModelUnavailable
 from schemas.records import Configuration, Policy, Space
 from schemas.settings import PIPELINE_VERSION, Settings, completed, recipe
 from storage.index import Index, has_index
@@ -58,13 +59,20 @@ def policy_for(
 
 
 def configuration(index: Index, settings: Settings) -> Configuration:
-    """What documents of the index would be made with now. The space is compared where the settings name one.
+    """What documents of the index would be made with now.
 
-    Raises `ModelUnavailable` and `UsageError` for a model or chunker that can't be used.
+    The space is not compared where the settings follow the index and its model is not on this machine, which a
+    search and `pincite doctor` say: what is stored can be told without it. Raises `ModelUnavailable` and
+    `UsageError` for a model or chunker that the settings name and that can't be used.
     """
     live = spaces_of(index)[0]
     whole = completed(settings, live.setting, live.space.chunker)
-    space = space_of(resolve_model(whole.model), whole)
+    try:
+        space = space_of(resolve_model(whole.model), whole)
+    except ModelUnavailable:
+        if settings.model:
+            raise
+        return Configuration(recipe(settings), extractors=current_versions(index, settings))
     return Configuration(recipe(settings), space, current_versions(index, settings))
 
 

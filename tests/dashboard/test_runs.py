@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from dashboard.runs import Runs
+from dashboard.runs import Runs, cancel_run
+from dashboard.serving import Serving
+from dashboard.work import Work
 from schemas.errors import IndexBusy, NotFound
+from schemas.settings import Schedule, Settings
+from storage import ledger, transactions
 from storage.index import Index
 from storage.overview import runs_of
 from tests.dashboard.conftest import ROOT, reindex, serving, watched
@@ -88,6 +92,32 @@ def test_a_run_that_is_over_or_unknown_can_not_be_cancelled(index: Path) -> None
         document = client.get("/documents").json()["documents"][0]["document_id"]
         told = client.post("/ui/retry", headers=token, data={"document": document})
         assert told.status_code == 422 and "is not failed" in told.json()["detail"]
+
+
+def test_a_run_whose_process_was_killed_is_not_cancelled_by_its_number(index: Path) -> None:
+    with working(index) as process:
+        process.kill()
+        process.wait()
+    with Index.open(index) as opened, subprocess.Popen(["sleep", "60"]) as stranger:
+        try:
+            with transactions.writing(opened.engine) as connection:
+                connection.execute(ledger.runs.update().values(pid=stranger.pid))  # its number, used again
+            run = runs_of(opened, 1)[0]
+            assert run.state == "running"
+            with pytest.raises(NotFound, match="has ended"):
+                cancel_run(opened, run.run_id)
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
+
+
+def test_an_assistant_starts_no_schedule(index: Path) -> None:
+    settings = Settings(schedule=Schedule(cron="0 2 * * *"))
+    serving = Serving.open(index, settings, None, Work())
+    try:
+        assert serving.runs._process is None
+    finally:
+        serving.close()
 
 
 def test_orders_are_bounded_and_lost_with_their_process(tmp_path: Path) -> None:

@@ -25,7 +25,14 @@ from schemas.errors import ChildFailed, Failure
 from schemas.retrying import outlook_of
 
 WORKER_VARIABLE = "PINCITE_WORKER"
-_SECRETS = {"PINCITE_ANSWER_KEY"}  # what parses hostile files has no use for it
+_SECRETS = {
+    "PINCITE_ANSWER_KEY",
+    "PINCITE_TOKEN",
+    "PINCITE_VIEWER_TOKEN",
+    "PINCITE_NOTIFY__URL",  # the path of a webhook is its key
+    "PREFECT_API_KEY",
+    "PREFECT_API_AUTH_STRING",
+}  # what parses hostile files has no use for them
 _ROOMS = Path(__file__).resolve().parent.parent
 _TICK_S = 0.1
 _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "ut of memory")

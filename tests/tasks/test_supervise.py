@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dashboard.security import TOKEN_VARIABLE, VIEWER_VARIABLE
 from schemas.errors import ChildFailed
 from tasks.supervise import Pool, PoolClosed, StageFailed, Worker, end_leftovers, pool, tagged_processes
 
@@ -157,11 +158,13 @@ def test_temporary_files_go_with_their_process(family: str) -> None:
     assert not litter.parent.exists()
 
 
-def test_a_child_does_not_know_the_key_of_the_model(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PINCITE_ANSWER_KEY", "secret")
+def test_a_child_knows_no_key_and_no_token(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = ("PINCITE_ANSWER_KEY", TOKEN_VARIABLE, VIEWER_VARIABLE, "PREFECT_API_AUTH_STRING")
+    for variable in secrets:
+        monkeypatch.setenv(variable, "secret")
     monkeypatch.setenv("PINCITE_OTHER", "kept")
     environment = "tests.doubles.faults:environment"
-    assert worker.run(environment, "PINCITE_ANSWER_KEY", 30) is None
+    assert [worker.run(environment, variable, 30) for variable in secrets] == [None] * len(secrets)
     assert worker.run(environment, "PINCITE_OTHER", 30) == "kept"
 
 

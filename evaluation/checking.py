@@ -64,7 +64,7 @@ def check(index: Index, questions: QuestionSet) -> tuple[Fault, ...]:
 
     The texts are read once, a document at a time, and once more when a needle stands in none of them.
     """
-    with index.snapshot() as snapshot:
+    with index.held_snapshot() as snapshot:
         return check_snapshot(snapshot, questions)
 
 

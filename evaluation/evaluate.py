@@ -75,7 +75,7 @@ def evaluate(
     Raises `UsageError` when no question can be judged, and what opening an index, resolving a model and
     reranking raise.
     """
-    with Index.open(path) as index, index.snapshot() as snapshot:
+    with Index.open(path) as index, index.held_snapshot() as snapshot:
         notes = []
         if plan.threshold is None and plan.answered is None:
             found = threshold_of(index)

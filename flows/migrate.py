@@ -202,5 +202,6 @@ def _verdict(index: Index, target: Kept, settings: Settings, file: Path, say: Sa
     )
     same_model = live.space.fingerprint == target.space.fingerprint
     plan = replace(AS_IT_IS, threshold=old.threshold) if same_model else matched(AS_IT_IS, old)
-    new = evaluate_snapshot(snapshot_of(index, target.space_id), settings, questions, plan, say)
+    with index.held_snapshot():  # a vacuum then leaves what any later version has, too
+        new = evaluate_snapshot(snapshot_of(index, target.space_id), settings, questions, plan, say)
     return gate(result_of(new, questions), old)

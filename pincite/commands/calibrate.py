@@ -47,7 +47,7 @@ def calibrate_index(
     asked = read_questions(questions)
     settings = load_settings()
     with Index.open(index) as opened:
-        with opened.snapshot() as snapshot:
+        with opened.held_snapshot() as snapshot:
             far = measure_distances(snapshot, settings, asked, mode)
             chosen = calibrate(far.questions, Costs(bluff_cost, refusal_cost), DEFAULT_THRESHOLD)
             report = {"version": snapshot.version} | _report(chosen, far, asked, mode)

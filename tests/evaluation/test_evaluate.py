@@ -15,7 +15,10 @@ from retrieval.search import open_index
 from schemas.errors import SpaceMismatch, UsageError
 from schemas.evaluation import Evaluation, Loss, Question, QuestionSet
 from schemas.settings import DEFAULT_MODEL, Settings
+from storage import transactions
 from storage.index import Index
+from storage.readers import living
+from storage.snapshot import Snapshot
 from tests.retrieval.conftest import SmallIndex, at_distance
 
 THRESHOLD = Plan(threshold=0.675)
@@ -33,6 +36,21 @@ def near(minilm: Embedder, question: str, distances: Mapping[str, float]) -> dic
     """Vectors of passages at these cosine distances from a question."""
     query = minilm.embed_query(question)
     return {passage: at_distance(query, distance) for passage, distance in distances.items()}
+
+
+def test_what_is_evaluated_is_held_against_a_vacuum(
+    small_index: SmallIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_index.write({"a.txt": ["the pump stops"]})
+    held: list[int] = []
+
+    def look(snapshot: Snapshot, *_arguments: object) -> None:
+        with Index.open(small_index.path) as index, transactions.reading(index.engine) as connection:
+            held.extend(reader.version - snapshot.version for reader in living(connection))
+
+    monkeypatch.setattr("evaluation.evaluate.evaluate_snapshot", look)
+    evaluate(small_index.path, Settings(), asked(), THRESHOLD)
+    assert held == [0]
 
 
 def only_loss(evaluation: Evaluation) -> Loss:

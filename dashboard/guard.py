@@ -194,7 +194,7 @@ class Guard:
         most = self._limits.size_bytes
         said = Refusal(413, f"the body is larger than {most:,} bytes")
         length = Headers(scope=scope).get("content-length", "0")
-        if not length.isdigit() or int(length) > most:
+        if not length.isdecimal() or int(length) > most:
             return said
         taken = 0
         while True:
@@ -233,7 +233,7 @@ class Guard:
         async def counted() -> Message:
             nonlocal taken
             length = headers.get("content-length", "0")
-            if not length.isdigit() or int(length) > most:
+            if not length.isdecimal() or int(length) > most:
                 raise await refused()
             message = await self._piece(receive)
             taken += len(message.get("body", b""))

@@ -5,6 +5,7 @@ server, or uses that of PREFECT_API_URL. What is done is in the ledger; here is 
 """
 
 import json
+import logging
 import os
 import secrets
 import signal
@@ -17,6 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from schemas.errors import IndexBusy, NotFound, UsageError
 from storage.index import Index
@@ -26,6 +28,7 @@ from storage.overview import runs_of
 MOST_OPEN = 20
 MOST_KEPT = 50
 END_S = 45.0  # longest wait for the process to end in order
+_logger = logging.getLogger(__name__)
 _CHECKOUT = Path(__file__).resolve().parent.parent
 
 
@@ -155,7 +158,10 @@ class Runs:
         assert process.stdout is not None
         with process.stdout as lines:
             for line in lines:
-                said = json.loads(line)
+                said = _told(line)
+                if said is None:  # a library of a run printed it: what follows is heard all the same
+                    _logger.warning("the process that starts runs printed %r", line)
+                    continue
                 with self._lock:
                     if (known := self._orders.get(said.get("order", ""))) is not None:
                         told = {name: said[name] for name in ("state", "message", "flow_run", "over")}
@@ -166,6 +172,15 @@ class Runs:
                 if not one.over and self._served_by[name] is process:
                     why = f"the process that starts runs ended (exit code {code}); the server's log says why"
                     self._orders[name] = replace(one, state="Lost", message=why, over=True)
+
+
+def _told(line: str) -> dict[str, Any] | None:
+    """What the dispatcher says in a line; None for one that is not its."""
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) else None
 
 
 def cancel_run(index: Index, run_id: str) -> None:

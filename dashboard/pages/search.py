@@ -107,7 +107,8 @@ def _found(served: Serving, asked: Asked) -> dict[str, Any]:
     results: Results | None = None
     cut = known.distance
     try:
-        cut = _number(asked.threshold, 0, 2) or known.distance
+        if (given := _number(asked.threshold, 0, 2)) is not None:
+            cut = given
         if asked.q:
             results = served.searcher.search(
                 asked.q, mode=asked.mode, k=asked.k, filters=asked.as_filters(), rerank=asked.rerank

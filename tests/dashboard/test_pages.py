@@ -110,6 +110,11 @@ def test_the_counts_of_the_overview_are_those_of_the_ledger(
     assert "empty file" in seen.page.locator(".reasons").inner_text()
 
 
+def test_a_threshold_of_0_is_taken_as_one(client: httpx.Client) -> None:
+    told = client.get("/ui/search", params={"threshold": "0"}, headers={"Accept": "text/html"}).text
+    assert 'name="threshold" min="0" max="1.2" step="0.005" value="0.000"' in told
+
+
 def test_the_slider_says_what_a_threshold_would_refuse(server: Server, seen: Watched) -> None:
     page = seen.page
     page.goto(f"{server.url}/ui/search?q=mechanical+seal&k=6")

@@ -1,5 +1,6 @@
 """Runs on the page: shown while they go on, cancelled, and orders that meet them."""
 
+import json
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from dashboard.runs import Runs, cancel_run
+from dashboard.runs import Order, Runs, cancel_run
 from dashboard.serving import Serving
 from dashboard.work import Work
 from schemas.errors import IndexBusy, NotFound
@@ -118,6 +119,16 @@ def test_an_assistant_starts_no_schedule(index: Path) -> None:
         assert serving.runs._process is None
     finally:
         serving.close()
+
+
+def test_what_a_library_prints_is_no_word_of_an_order(tmp_path: Path) -> None:
+    runs = Runs(tmp_path)
+    told = {"order": "a", "state": "Completed", "message": "", "flow_run": "f", "over": True}
+    code = f"print('loading ...'); print(5); print({json.dumps(told)!r})"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    runs._orders["a"], runs._served_by["a"] = Order("a", "an order", 0.0, frozenset()), process
+    runs._follow(process)
+    assert [(one.state, one.over) for one in runs.orders()] == [("Completed", True)]
 
 
 def test_orders_are_bounded_and_lost_with_their_process(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from storage.index import Index
 from storage.migration import Migration, State, blockers, record, waived_documents
 from storage.rows import Blocked, Copy
 from storage.snapshot import Snapshot
-from storage.spaces import Kept
+from storage.spaces import Kept, kept_spaces
 from storage.versions import new_version
 
 _BATCHES_LOOKED_AT = 10  # for the speed
@@ -90,9 +90,20 @@ def publish_copies(index: Index, migration: Migration, copies: Sequence[Copy | B
     if not written:
         return frozenset()
     with transactions.writing(index.engine) as connection:
+        for one in written:
+            _require_kept(connection, one.space_id)
         live_id, _ = ledger.live_space(connection, ledger.current_version(connection))
         version = new_version(connection, migration.run_id)
         return adopt(connection, written, live_id, version)
+
+
+def _require_kept(connection: sa.Connection, space_id: int) -> None:
+    """A run that came in between may have removed an old space whose days were over."""
+    if all(kept.space_id != space_id for kept in kept_spaces(connection)):
+        raise UsageError(
+            f"the space {ledger.space_of(connection, space_id)} was removed meanwhile: `pincite migrate` to its "
+            "model builds it again"
+        )
 
 
 def _lag(index: Index, copies: Sequence[Copy | Blocked]) -> list[Difference]:
@@ -143,6 +154,7 @@ def switch(index: Index, migration: Migration, to: Kept, state: State) -> int:
     with transactions.writing(index.engine) as connection:
         live_id, live = ledger.live_space(connection, ledger.current_version(connection))
         waived = waived_documents(connection, migration)
+        _require_kept(connection, to.space_id)
         differ = _differences(connection, live_id, to.space_id)
         if left := [one for one in differ if one.document_id not in waived]:
             raise UsageError(

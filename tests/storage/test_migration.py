@@ -262,6 +262,25 @@ def test_a_document_that_blocks_is_named_can_be_waived_and_is_then_failed(index:
         assert_level(opened)
 
 
+def test_a_space_that_is_removed_while_it_is_to_come_back_is_neither_filled_nor_searched(
+    index: Path, source: Path
+) -> None:
+    assert migrate_to(index, WIDE)
+    with Index.open(index) as opened:
+        migration = newest_migration(opened)
+        assert migration is not None
+        builder = builder_of(opened, migration, migration.source)
+        remove_old(opened)
+        with pytest.raises(UsageError, match="was removed meanwhile"):
+            builder.catch_up()
+        with patient(index), pytest.raises(UsageError, match="was removed meanwhile"):
+            switch(opened, migration, migration.source, "rolled back")
+    nightly(index, source)
+    with Index.open(index) as opened:
+        assert spaces_of(opened)[0].space == WIDE
+        assert [check for check in verify(opened) if not check.ok] == []
+
+
 def test_a_waived_document_that_is_deleted_leaves_the_space_that_had_it(index: Path, source: Path) -> None:
     fill(source, TEXTS | {"bad.txt": f"# Bad\n\n{BLOCKS}"})
     nightly(index, source)

@@ -1,7 +1,7 @@
 """The MCP server: search, read and list for an assistant (https://modelcontextprotocol.io/).
 
 Text of documents is framed as in the prompt of `pincite ask` (`retrieval.framing`): it is data and can not write a
-line of the frame. What a tool returns is bounded; an error says what to do.
+line of the frame. What a tool returns is bounded, and so is its time (`dashboard.work`); an error says what to do.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -110,7 +110,7 @@ class Listed(BaseModel):
 def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
     """The server with its three tools, over the index that is open while it runs."""
 
-    def search(
+    async def search(
         query: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS, description="a question")],
         k: Annotated[int, Field(ge=1, le=MOST_HITS)] = MOST_PASSAGES,
         strict: Annotated[
@@ -141,10 +141,11 @@ def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
             min_ocr_confidence=min_ocr_confidence or None,
             languages=tuple(languages),
         )
+        served, near = serving(), strict and mode != "bm25"
         with _told():
-            return _result(_found(serving(), query, k, strict and mode != "bm25", mode, filters))
+            return _result(await served.work.run(lambda: _found(served, query, k, near, mode, filters)))
 
-    def read_passage(
+    async def read_passage(
         document_id: Annotated[str, Field(max_length=200)],
         start: Annotated[int, Field(ge=0)],
         end: Annotated[int, Field(ge=0)],
@@ -157,10 +158,13 @@ def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
                     f"{end - start:,} characters and twice {context:,} around them are more than {MOST_READ:,}: "
                     "read it in parts"
                 )
-            passage, _ = open_stretch(serving().index, document_id, start, end, context)
+            served = serving()
+            passage, _ = await served.work.run(
+                lambda: open_stretch(served.index, document_id, start, end, context)
+            )
             return _result(_read(passage))
 
-    def list_documents(
+    async def list_documents(
         state: Annotated[
             Literal["indexed", "failed", "stale", "pending", "running"] | None,
             Field(description="only these"),
@@ -169,8 +173,9 @@ def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
         after: Annotated[str, Field(max_length=200, description="`next` of the page before")] = "",
     ) -> Listed:
         """List documents with their state, and the reason of those that failed."""
+        served = serving()
         with _told():
-            return _listed(serving(), state, limit, after)
+            return await served.work.run(lambda: _listed(served, state, limit, after))
 
     return MCPServer(
         "pincite",

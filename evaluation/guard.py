@@ -6,9 +6,11 @@ from pathlib import Path
 
 from evaluation.evaluate import AS_IT_IS, Plan, Say, evaluate
 from evaluation.gate import gate
+from evaluation.questions import read_questions
 from evaluation.results import result_of
 from schemas.errors import UsageError
 from schemas.evaluation import Evaluation, QuestionSet, Result, Verdict
+from schemas.records import Outcome
 from schemas.settings import Settings
 from storage.calibrations import latest_calibration
 from storage.evaluations import find, keep, kept, read
@@ -53,6 +55,16 @@ def guard(
         note = f"there is no earlier evaluation of {questions.name} to compare with yet" if baseline else ""
         return Guarded(evaluation, result, None, note)
     return Guarded(evaluation, result, gate(result, old))
+
+
+def evaluation_due(settings: Settings, outcomes: Sequence[Outcome]) -> bool:
+    """Whether the settings name a question set and the runs changed what can be found."""
+    return bool(settings.questions) and any(one.counts.indexed or one.counts.deleted for one in outcomes)
+
+
+def gate_of(index: Path, settings: Settings) -> Verdict | None:
+    """The set of the settings asked now and held against the kept result before; None for the first one."""
+    return guard(index, settings, read_questions(Path(settings.questions)), AS_IT_IS, LAST).verdict
 
 
 def find_baseline(index: Path, questions: QuestionSet, baseline: str) -> Result | None:

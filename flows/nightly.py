@@ -2,7 +2,7 @@
 
 prefect deploy --all              (prefect.yaml), or `pincite serve`
 
-settings → collections → reindex × n → what came of it
+settings → collections → reindex × n → evaluate → what came of it
 """
 
 import time
@@ -13,6 +13,8 @@ from prefect import flow, get_run_logger
 from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Completed, Failed
 
+from evaluation.guard import evaluation_due
+from flows.evaluate import evaluate
 from flows.notify import failure_report, tell
 from flows.reindex import reindex
 from flows.settings import load_settings
@@ -55,8 +57,15 @@ def nightly(
         except PinciteError as error:
             _tell(opened, settings, outcomes, began, str(error))
             raise
-        _tell(opened, settings, outcomes, began)
-    return _state_of(outcomes)
+        worse = _gate(folder, settings) if evaluation_due(settings, outcomes) else ""
+        _tell(opened, settings, outcomes, began, worse)
+    return Failed(message=worse) if worse else _state_of(outcomes)
+
+
+def _gate(index: Path, settings: Settings) -> str:
+    """What the evaluation says against the new index; "" when it may stay."""
+    state = evaluate(str(index), settings.questions, settings, return_state=True)
+    return f"evaluation: {state.message}" if not state.is_completed() else ""
 
 
 def _tell(index: Index, settings: Settings, outcomes: list[Outcome], since: float, error: str = "") -> None:

@@ -49,6 +49,7 @@ class _Sources(BaseSettings):
     collections: dict[str, CollectionSettings] = {}
     schedule: Schedule = _DEFAULTS.schedule
     notify: Notify = _DEFAULTS.notify
+    questions: str = _DEFAULTS.questions
     workers: int = _DEFAULTS.workers
     attempts: int = _DEFAULTS.attempts
     include_hidden_text: bool = _DEFAULTS.include_hidden_text

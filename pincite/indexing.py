@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from flows.notify import failure_report, tell
 from pincite.console import ExitCode, complain, errors, one_line, print_json, say
 from schemas.errors import PinciteError, SourceError
+from schemas.evaluation import Verdict
 from schemas.records import Collection, Counts, Outcome
 from schemas.settings import Settings
 from storage.collections import read_collections
@@ -135,16 +136,18 @@ def _progress(opened: Index, source: str) -> Iterator[None]:
             follower.join()
 
 
-def finish(done: Sequence[Outcome], index: Path, as_json: bool) -> None:
-    """Prints the sums over all runs and ends the command with its exit code."""
+def finish(done: Sequence[Outcome], index: Path, settings: Settings, as_json: bool) -> None:
+    """Prints the sums over all runs and what the evaluation says, and ends the command with its exit code."""
     counts = {name: sum(getattr(one.counts, name) for one in done) for name in _COUNTS}
     with Index.open(index) as opened:
         report = index_report(opened, None)
+    verdict, unmeasured = _verdict(done, index, settings)
     seconds = round(sum(one.seconds for one in done), 3)
     if as_json:
         each = [_as_json(one) for one in done]
         totals = {"chunks": report.chunks, "seconds": seconds, "version": report.version}
-        print_json({**counts, **totals, "collections": each})
+        gate = asdict(verdict) if verdict else None
+        print_json({**counts, **totals, "collections": each, "gate": gate})
     elif any(not one.error for one in done):
         if all(one.idle for one in done) and not counts["deleted"]:
             say("Nothing to do: no document is new or changed.")
@@ -154,9 +157,24 @@ def finish(done: Sequence[Outcome], index: Path, as_json: bool) -> None:
     for one in done:
         if one.error:
             complain(one.error)
-    if any(one.error for one in done):
+    for reason in (*(verdict.reasons if verdict else ()), *([unmeasured] if unmeasured else [])):
+        complain(f"evaluation: {one_line(reason)}")
+    if unmeasured or any(one.error for one in done):
         raise typer.Exit(ExitCode.WRONG_USE)
-    raise typer.Exit(ExitCode.FELL_SHORT if counts["failed"] else ExitCode.WELL)
+    worse = verdict is not None and not verdict.ok
+    raise typer.Exit(ExitCode.FELL_SHORT if counts["failed"] or worse else ExitCode.WELL)
+
+
+def _verdict(done: Sequence[Outcome], index: Path, settings: Settings) -> tuple[Verdict | None, str]:
+    """(what the gate says, why nothing could be measured): the runs are told of either way."""
+    if not settings.questions:
+        return None, ""
+    from evaluation.guard import evaluation_due, gate_of  # brings scipy and the model
+
+    try:
+        return gate_of(index, settings) if evaluation_due(settings, done) else None, ""
+    except PinciteError as error:
+        return None, str(error)
 
 
 def _as_json(one: Outcome) -> dict[str, object]:

@@ -76,6 +76,9 @@ class Settings:
     collections: Mapping[str, CollectionSettings] = field(default_factory=dict)
     schedule: Schedule = field(default_factory=Schedule)
     notify: Notify = field(default_factory=Notify)
+    questions: str = (
+        ""  # a question set; with one, each reindex that changed something is evaluated and gated
+    )
     workers: int = 0  # extraction processes; 0 is one per core
     attempts: int = 3  # of a failed document whose file did not change
     include_hidden_text: bool = False

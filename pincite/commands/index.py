@@ -54,7 +54,8 @@ def index(
         _drop(known, index, choice, confirm_deletions, json)
         return
     chosen = chosen_collections(known, settings, choice)
-    finish(run_all(chosen, index, settings, confirmed_deletions=confirm_deletions), index, json)
+    done = run_all(chosen, index, settings, confirmed_deletions=confirm_deletions)
+    finish(done, index, settings, json)
 
 
 def _given(patterns: list[str] | None) -> tuple[str, ...] | None:
@@ -109,7 +110,7 @@ def retry(
     sources = {one.source for one in chosen}
     ids = tuple(sorted(one.document_id for one in chosen))
     done = run_all([one for one in known if one.source in sources], index, settings, ids) if ids else []
-    finish(done, index, json)
+    finish(done, index, settings, json)
 
 
 def matches(document: DocumentReport, reason: str | None) -> bool:

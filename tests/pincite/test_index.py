@@ -161,3 +161,32 @@ def test_retry_takes_paths_ids_and_reasons_and_refuses_what_is_ambiguous(
     assert [made["kind"] for made in history["two", "empty.txt"]] == ["unreadable", "unreadable"]
     text = pincite_here("documents", "--attempts", cwd=tmp_path).stdout
     assert "log.unknown  attempt 1, 20" in text and "indexed" in text
+
+
+def test_a_question_set_in_the_settings_is_asked_after_each_run_and_ends_a_worse_one_with_1(
+    pincite: Pincite, tmp_path: Path
+) -> None:
+    source, index, questions = tmp_path / "source", tmp_path / "index", tmp_path / "set.jsonl"
+    source.mkdir()
+    needle = "The strainer of the pump is cleaned every month."
+    (source / "pump.md").write_text(f"# Pump\n\n{needle}\n\nThe seal is looked at.\n", encoding="utf-8")
+    asked = [
+        {"id": "clean", "question": "how often is the strainer cleaned?", "needle": needle},
+        {"id": "seal", "question": "what is looked at?", "needle": "The seal is looked at."},
+    ]
+    questions.write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
+    run = ("index", source, "--index", index, "--json")
+    first = pincite(*run, PINCITE_QUESTIONS=str(questions))
+    assert (first.returncode, json.loads(first.stdout)["gate"]) == (0, None)
+    (source / "pump.md").write_text("# Pump\n\nThe seal is looked at.\n", encoding="utf-8")
+    second = pincite(*run, PINCITE_QUESTIONS=str(questions))
+    gate = json.loads(second.stdout)["gate"]
+    assert (second.returncode, gate["ok"], gate["destroyed"]) == (1, False, ["clean"])
+    assert "evaluation:" in second.stderr and "clean" in second.stderr
+    idle = pincite(*run, PINCITE_QUESTIONS=str(questions))
+    assert (idle.returncode, json.loads(idle.stdout)["gate"]) == (0, None)
+    questions.unlink()
+    (source / "new.md").write_text("# New\n\nA new page.\n", encoding="utf-8")
+    lost = pincite(*run, PINCITE_QUESTIONS=str(questions))
+    assert (lost.returncode, json.loads(lost.stdout)["indexed"]) == (2, 1)
+    assert "can't read the questions" in lost.stderr

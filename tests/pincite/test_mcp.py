@@ -5,13 +5,18 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import anyio
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
 
+from dashboard.mcp_server import create_mcp
+from dashboard.serving import Serving
+from dashboard.work import Work
 from tests.dashboard.conftest import HOSTILE, HOSTILE_NAME, ROOT, SAMPLES, reindex, serving
 from tests.pincite.conftest import Pincite
 
@@ -104,6 +109,18 @@ def test_an_assistant_searches_reads_and_lists(index: Path) -> None:
         assert len(page["documents"]) == 3 and len(rest["documents"]) == 1 and rest["next"] is None
 
     over_stdio(index, talk)
+
+
+def test_tools_wait_in_the_line_of_all_requests() -> None:
+    full = SimpleNamespace(work=Work(threads=1, waiting=-1))
+    server = create_mcp(lambda: cast(Serving, full))
+    for name, arguments in (
+        ("search", {"query": "x"}),
+        ("read_passage", {"document_id": "x", "start": 0, "end": 1}),
+        ("list_documents", {}),
+    ):
+        with pytest.raises(ToolError, match="busy"):
+            anyio.run(server.call_tool, name, arguments)
 
 
 def test_errors_say_what_to_do_and_output_is_bounded(index: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -61,15 +62,32 @@ def _copies(index: Index, asked: Sequence[Asked]) -> tuple[str, ...]:
 
 
 def _drop_quotes(index: Index, traces: Traces) -> None:
-    """Messages of runs that name the document or quote it."""
+    """What runs, calibrations and gates say that names the document or quotes it."""
     strings = [*traces.names, *traces.stretches]
-    runs = ledger.runs
+    columns: tuple[sa.Column[Any], ...] = (
+        ledger.runs.c.message,
+        ledger.calibrations.c.report,
+        ledger.migrations.c.gate,
+    )
     with transactions.writing(index.engine) as connection:
-        for run_id, message in connection.execute(
-            sa.select(runs.c.run_id, runs.c.message).where(runs.c.message.is_not(None))
-        ).all():
-            if any(string in message for string in strings):
-                connection.execute(runs.update().where(runs.c.run_id == run_id).values(message=QUOTED))
+        for column in columns:
+            (key,) = column.table.primary_key
+            for row_key, said in connection.execute(sa.select(key, column)).all():
+                left = _unquoted(said, strings)
+                if left != said:
+                    here = sa.update(column.table).where(key == row_key)
+                    connection.execute(here.values({column.name: left}))
+
+
+def _unquoted(said: Any, strings: Sequence[str]) -> Any:
+    """A text, or what JSON can hold, with `QUOTED` in place of each text that has one of the strings."""
+    if isinstance(said, str):
+        return QUOTED if any(string in said for string in strings) else said
+    if isinstance(said, list):
+        return [_unquoted(one, strings) for one in said]
+    if isinstance(said, dict):
+        return {name: _unquoted(one, strings) for name, one in said.items()}
+    return said
 
 
 def _readers(index: Index) -> tuple[str, ...]:

@@ -10,9 +10,11 @@ import pytest
 import sqlalchemy as sa
 
 from schemas.errors import NotFound, UsageError
+from schemas.evaluation import QuestionSet
 from storage import ledger, transactions
 from storage.cache import refresh_cache
-from storage.forget import Forgotten, forget
+from storage.calibrations import latest_calibration, store_calibration
+from storage.forget import QUOTED, Forgotten, forget
 from storage.forgotten import allow_again, find, unfinished
 from storage.index import Index
 from storage.proof import gather, prove
@@ -152,6 +154,20 @@ def test_a_message_of_a_run_that_quotes_it_is_removed(index: Path, source: Path)
         where = ledger.runs.c.run_id == first
         connection.execute(ledger.runs.update().where(where).values(message=f"ValueError: {SECRET}"))
     assert forgotten(index).proof.found == ()
+
+
+def test_a_calibration_that_names_it_keeps_its_threshold_alone(index: Path, source: Path) -> None:
+    make(index, source)
+    fault = {"id": "7", "reason": "the needle stands in letters/brzezina-case.txt, not in public.txt"}
+    with Index.open(index) as opened:
+        questions = QuestionSet("set", "0" * 64, ())
+        store_calibration(opened, 1, 0.5, questions, {"left_out": [fault], "costs": {"bluff": 1.0}})
+        assert forgotten(index).proof.found == ()
+        kept = latest_calibration(opened)
+        assert kept is not None and kept.threshold == 0.5
+        with transactions.reading(opened.engine) as connection:
+            report = connection.scalar(sa.select(ledger.calibrations.c.report))
+    assert report == {"left_out": [{"id": "7", "reason": QUOTED}], "costs": {"bluff": 1.0}}
 
 
 def test_a_message_that_quotes_it_goes_before_a_kill_can_take_away_what_is_known_of_it(

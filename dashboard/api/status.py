@@ -1,11 +1,12 @@
-"""GET /status and /healthz."""
+"""GET /status, /metrics and /healthz."""
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
 from dashboard.api.models import Health, StatusBody
 from dashboard.problems import described
 from dashboard.rows import status_row
 from dashboard.serving import Served
+from storage.gauges import CONTENT_TYPE, metrics_text
 from storage.report import index_report
 
 router = APIRouter(tags=["status"])
@@ -16,6 +17,17 @@ async def status(served: Served) -> StatusBody:
     """Counts, the live space, what is stale, the last run."""
     report = await served.work.run(lambda: index_report(served.index, served.current()))
     return StatusBody.model_validate(status_row(report))
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={**described(500, 503), 200: {"content": {CONTENT_TYPE: {"schema": {"type": "string"}}}}},
+)
+async def metrics(served: Served) -> Response:
+    """Gauges of the index for Prometheus: documents by state, chunks, the last run of each collection."""
+    text = await served.work.run(lambda: metrics_text(served.index))
+    return Response(text, media_type=CONTENT_TYPE)
 
 
 @router.get("/healthz")

@@ -87,10 +87,10 @@ async def passage_pages(
 
 
 def _in_time(served: Serving) -> Settings:
-    """Settings under which a child is done before the request is given up."""
-    limits = served.settings.limits
-    deadline_s = min(limits.deadline_s, served.work.timeout_s * 0.8)
-    return replace(served.settings, limits=replace(limits, deadline_s=deadline_s))
+    """Settings with the model of the index, under which a child is done before the request is given up."""
+    settings = resolved(served.index.path, served.settings)
+    deadline_s = min(settings.limits.deadline_s, served.work.timeout_s * 0.8)
+    return replace(settings, limits=replace(settings.limits, deadline_s=deadline_s))
 
 
 def _may_replace(served: Serving, source: str) -> dict[str, Any]:

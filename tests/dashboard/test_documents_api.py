@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.dashboard.conftest import HOSTILE_NAME, SAMPLES, Ids, Server, reindex, serving
 
@@ -114,6 +115,18 @@ def test_status_counts_what_the_ledger_says(client: httpx.Client) -> None:
     assert status["documents"] == {"indexed": 3, "failed": 1, "pending": 0, "running": 0, "stale": 0}
     assert status["last_run"]["state"] == "completed" and status["space"]["dimension"] == 384
     assert client.get("/healthz").json() == {"ok": True}
+
+
+def test_metrics_are_what_prometheus_reads(client: httpx.Client) -> None:
+    answer = client.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    states = {
+        sample.labels["state"]: sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+        if sample.name == "pincite_documents"
+    }
+    assert (states["indexed"], states["failed"]) == (3, 1)
 
 
 def test_hostile_names_are_text_on_the_page(client: httpx.Client, ids: Ids) -> None:

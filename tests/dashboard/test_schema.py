@@ -31,6 +31,7 @@ OPERATIONS = [
     ("GET", "/documents/{document_id}/passage"),
     ("GET", "/status"),
     ("GET", "/healthz"),
+    ("GET", "/metrics"),
 ]
 
 

@@ -16,6 +16,7 @@ from schemas.settings import Settings
 from storage.history import attempts_of, file_of, revisions_of
 from storage.listing import document_of
 from storage.whole_document import WholeDocument, read_whole
+from tasks.spaces import resolved
 
 LEAVES = 10  # pages of a document on one page of ours
 CONTEXT = 3_000  # characters on each side of a passage

@@ -2,13 +2,21 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import httpx
 import pytest
 from playwright.sync_api import Browser
 
-from tests.dashboard.conftest import HOSTILE, HOSTILE_NAME, Ids, Server, Watched, serving, watched
+from dashboard.pages.document import _in_time
+from dashboard.serving import Serving
+from dashboard.work import Work
+from schemas.settings import Settings
+from storage.index import Index
+from tests.dashboard.conftest import HOSTILE, HOSTILE_NAME, Ids, Server, Watched, serving, space, watched
 from tests.doubles.chat_server import answering
 from tests.doubles.chat_server import serving as chatting
 
@@ -108,6 +116,13 @@ def test_the_counts_of_the_overview_are_those_of_the_ledger(
     assert int(figures["documents"]) == sum(int(figures[state]) for state in states)
     assert int(figures["chunks"]) == told["chunks"]
     assert "empty file" in seen.page.locator(".reasons").inner_text()
+
+
+def test_pages_are_drawn_with_the_model_of_the_index(tmp_path: Path) -> None:
+    with Index.create(tmp_path, replace(space(), model="other"), "/models/other") as index:
+        served = SimpleNamespace(index=index, settings=Settings(), work=Work(timeout_s=10.0))
+        settings = _in_time(cast(Serving, served))
+    assert (settings.model, settings.limits.deadline_s) == ("/models/other", 8.0)
 
 
 def test_a_threshold_of_0_is_taken_as_one(client: httpx.Client) -> None:

@@ -206,7 +206,7 @@ def main(fetch: bool, vectors: Path | None) -> None:
     with tempfile.TemporaryDirectory(prefix="pincite-founding-") as name:
         work = Path(name)
         make_corpus(work / "readmes", fetch)
-        shutil.copytree(ROOT / "docs", work / "docs", ignore=shutil.ignore_patterns(REPORT))
+        shutil.copytree(ROOT / "docs", work / "docs", ignore=shutil.ignore_patterns(REPORT, "screenshots"))
         asked = read_questions(SETS / "founding-measurement.jsonl")
         founding = measure(_indexed(work / "founding", work / "readmes"), asked, settings, embedder)
         samples = ROOT / "samples" / "documents"

@@ -69,6 +69,7 @@ def erase(index: Index, run_id: str, document_ids: Sequence[str]) -> Erased:
         if changed or revisions:
             version = new_version(connection, run_id)  # readers that keep a version in memory look again
             remember(connection, TOLD_SINCE, str(version))
+    transactions.make_durable(index.engine)
     with writable(index.path):
         for old, _ in changed.values():
             (index.path / old.file).unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 """Transactions on the ledger: SQLite in WAL mode, and what it says of its disk as one clear error."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -111,6 +112,16 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
         driver = connection.connection.driver_connection
         if isinstance(driver, _Still) and driver.changed():
             raise IndexBusy("the ledger was written while it was read: try again")
+
+
+def make_durable(engine: sa.Engine) -> None:
+    """Puts what was committed on the disk, before files go that only an earlier state of the ledger names.
+
+    A commit alone survives a kill, not a loss of power (synchronous=NORMAL): that could bring such a state back.
+    """
+    log = Path(f"{engine.url.database}-wal")
+    with suppress(FileNotFoundError), log.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 _REFUSED_BY_DISK = {

@@ -9,7 +9,7 @@ from encoders.wordpieces import WordPieces
 from evaluation.checking import check
 from evaluation.questions import read_questions
 from schemas.errors import DocumentError, Failure
-from schemas.records import Prepared
+from schemas.records import Collection, Prepared
 from schemas.settings import DEFAULT_MODEL, Settings
 from storage.commit import fail, lease, publish
 from storage.index import Index
@@ -30,7 +30,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("own") / "index"
     for folder in (ROOT / "samples" / "documents", ROOT / "docs"):
         with Index.create(path, SPACE) as opened, begin_run(opened, "reindex", str(folder)) as run:
-            for document_id in discover(run, POLICY).pending:
+            texts = Collection(folder.name, str(folder), exclude=("screenshots/",))
+            for document_id in discover(run, POLICY, texts).pending:
                 job = lease(run, document_id, POLICY, 600)
                 assert job is not None
                 try:

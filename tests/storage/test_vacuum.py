@@ -1,5 +1,6 @@
 """What only old versions had goes after the grace time, and a living reader keeps what it reads."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import sqlalchemy as sa
 
 from schemas.errors import IndexBroken, UsageError, VersionGone
 from storage import ledger, transactions
+from storage.forget import forget
+from storage.forgotten import find
 from storage.index import Index
 from storage.readers import LEASE_S, Lease
 from storage.sql import query
@@ -204,3 +207,29 @@ def test_a_file_that_is_lost_is_damage_not_vacuum(index: Path, source: Path) -> 
         (index / snapshot.of_kind("chunks")[0].file).unlink()
         with pytest.raises(IndexBroken, match="is missing: restore"):
             snapshot.chunks(["content"])
+
+
+def test_the_ledger_is_on_the_disk_before_files_go(
+    index: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reindex(index, fill(source, {"a.txt": "# A\n\none"}))
+    reindex(index, fill(source, {"a.txt": "# A\n\ntwo"}))
+    steps: list[str] = []
+    sync, unlink = os.fsync, Path.unlink
+
+    def synced(number: int) -> None:
+        steps.append(Path(os.readlink(f"/proc/self/fd/{number}")).name)
+        sync(number)
+
+    def unlinked(path: Path, missing_ok: bool = False) -> None:
+        steps.append(path.suffix)
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "unlink", unlinked)
+    assert vacuumed(index).files > 0
+    assert "ledger.sqlite-wal" in steps[: steps.index(".parquet")]
+    steps.clear()
+    with Index.open(index) as opened:
+        forget(opened, find(opened, "a.txt"))
+    assert "ledger.sqlite-wal" in steps[: steps.index(".parquet")]

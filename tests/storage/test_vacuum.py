@@ -214,6 +214,7 @@ def test_the_ledger_is_on_the_disk_before_files_go(
 ) -> None:
     reindex(index, fill(source, {"a.txt": "# A\n\none"}))
     reindex(index, fill(source, {"a.txt": "# A\n\ntwo"}))
+    compacted(index)
     steps: list[str] = []
     sync, unlink = os.fsync, Path.unlink
 

@@ -53,6 +53,8 @@ def nightly(
             for one in chosen:
                 outcomes.append(_update(opened, one, settings, wanted, confirm_deletions, now))
         except IndexBusy as error:
+            if outcomes:  # what the collections before had to tell
+                _tell(opened, settings, outcomes, began)
             return Cancelled(message=str(error))
         except PinciteError as error:
             _tell(opened, settings, outcomes, began, str(error))

@@ -1,5 +1,6 @@
 """Notify: failures of a run told to a webhook. What goes wrong with that is a warning and ends no run."""
 
+import http.client
 import json
 import socket
 import threading
@@ -61,8 +62,11 @@ def _post(notify: Notify, report: Mapping[str, object], problems: list[str]) -> 
             problems.clear()
     except (OSError, ValueError) as error:  # URLError and HTTPError are OSErrors
         problems[0] = str(error)
+    except http.client.HTTPException as error:  # what is no answer of HTTP; its words may hold the address
+        problems[0] = f"no answer of a web server ({type(error).__name__})"
 
 
 def _shown(url: str) -> str:
-    """The URL without its path, which is the secret of most webhooks."""
-    return "/".join(url.split("/")[:3])
+    """The URL without its path and its user, which are the secrets of webhooks."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.split('/')[0].rpartition('@')[2]}"

@@ -92,5 +92,23 @@ def test_a_webhook_that_is_not_there_or_never_answers_takes_no_longer_than_its_l
     assert "refused" in tell(Notify(url, timeout_s=5), {"text": "x"})
 
 
+def test_what_answers_without_http_is_a_warning_without_the_secrets() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def babble() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(b"who is there?\n\n")
+
+        babbling = threading.Thread(target=babble)
+        babbling.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/hooks/secret"
+        assert "no answer of a web server (BadStatusLine)" in tell(Notify(url), {"text": "x"})
+        babbling.join()
+    warning = tell(Notify(url.replace("127.", "user:secret@127.")), {"text": "x"})
+    assert "secret" not in warning and "could not be told to http://127.0.0.1" in warning
+
+
 def test_without_a_url_nothing_is_told() -> None:
     assert tell(Notify(), {"text": "x"}) == ""

@@ -127,7 +127,7 @@ def end_copies(connection: sa.Connection, space_id: int, document_ids: Sequence[
 
 
 def block(connection: sa.Connection, blocked: Sequence[Blocked]) -> None:
-    """Names what a space can't have in the newest migration to or from it. What was waived stays waived."""
+    """Names what a space can't have in the newest migration to or from it. A waiver holds for its revision alone."""
     table = ledger.blockers
     for one in blocked:
         migration_id = _migration_of(connection, one.space_id)
@@ -135,7 +135,8 @@ def block(connection: sa.Connection, blocked: Sequence[Blocked]) -> None:
             continue
         key = sa.and_(table.c.migration_id == migration_id, table.c.document_id == one.document_id)
         values = {"revision": one.revision, "reason": storable_text(one.reason)}
-        if not connection.execute(table.update().where(key).values(values)).rowcount:
+        waived = sa.and_(table.c.waived, table.c.revision == one.revision)
+        if not connection.execute(table.update().where(key).values(**values, waived=waived)).rowcount:
             named = {"migration_id": migration_id, "document_id": one.document_id, "waived": False}
             connection.execute(table.insert().values(values | named))
 

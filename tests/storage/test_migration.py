@@ -281,6 +281,23 @@ def test_a_space_that_is_removed_while_it_is_to_come_back_is_neither_filled_nor_
         assert [check for check in verify(opened) if not check.ok] == []
 
 
+def test_a_waiver_does_not_hold_for_a_newer_revision(index: Path, source: Path) -> None:
+    nightly(index, fill(source, TEXTS | {"bad.txt": f"# Bad\n\n{BLOCKS}"}))
+    assert not migrate_to(index, WIDE)
+    with Index.open(index) as opened:
+        migration = newest_migration(opened)
+        assert migration is not None
+        waive(opened, migration, ["bad.txt"])
+    nightly(index, fill(source, TEXTS | {"bad.txt": f"# Bad\n\nmore that {BLOCKS}"}))
+    with Index.open(index) as opened:
+        assert not move(opened, migration, migration.target)
+        assert [(one.path, one.revision, one.waived) for one in blockers(opened, migration)] == [
+            ("bad.txt", 2, False)
+        ]
+        waive(opened, migration, ["bad.txt"])
+        assert move(opened, migration, migration.target)
+
+
 def test_a_waived_document_that_is_deleted_leaves_the_space_that_had_it(index: Path, source: Path) -> None:
     fill(source, TEXTS | {"bad.txt": f"# Bad\n\n{BLOCKS}"})
     nightly(index, source)

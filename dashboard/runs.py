@@ -23,7 +23,7 @@ from typing import Any
 from schemas.errors import IndexBusy, NotFound, UsageError
 from storage.index import Index
 from storage.lock import holder_pid
-from storage.overview import runs_of
+from storage.overview import run_of
 
 MOST_OPEN = 20
 MOST_KEPT = 50
@@ -188,8 +188,8 @@ def cancel_run(index: Index, run_id: str) -> None:
 
     Raises `NotFound` when no such run goes on and `UsageError` for one of another machine.
     """
-    run = next((one for one in runs_of(index, 20) if one.run_id == run_id and one.state == "running"), None)
-    if run is None:
+    run = run_of(index, run_id)
+    if run is None or run.state != "running":
         raise NotFound(f"no run {run_id!r} goes on")
     if run.host != os.uname().nodename:
         raise UsageError(f"the run goes on on {run.host}: cancel it there")

@@ -21,21 +21,13 @@ def first_rank(ranked: Sequence[Id], relevant: Set[Id]) -> int | None:
 
 
 def success_at(k: int, rank: int | None) -> float:
-    """1 when a relevant id is among the first `k`, else 0: Success@k, the share of questions that are answered.
+    """1 when a relevant id is among the first `k`, else 0. Its mean over questions is reported as Recall@k.
 
-    With one relevant id a question it is Recall@k, and the mean over questions is what the founding measurement
-    called R@k. `rank` is that of `first_rank`.
+    It is the Success@k of ir_measures: the whole answer is there or it is not, as in the founding measurement.
+    With one relevant id a question, as with a needle, it is also the share of relevant ids found; with several,
+    as in BEIR, it is not. `rank` is that of `first_rank`.
     """
     return float(rank is not None and rank <= k)
-
-
-def recall_at(k: int, ranked: Sequence[Id], relevant: Set[Id]) -> float | None:
-    """The share of all relevant ids that are among the first `k`: Recall@k (Manning, Raghavan and Schütze 2008,
-    section 8.3); None without relevant ids.
-    """
-    if not relevant:
-        return None
-    return sum(one in relevant for one in ranked[:k]) / len(relevant)
 
 
 def reciprocal_rank(rank: int | None, depth: int | None = None) -> float:

@@ -89,7 +89,7 @@ async def passage(
     if "application/ld+json" in wanted:
         made = annotation(stored, found.start, found.end, found.locator)
         return JSONResponse(made, media_type=ANNOTATION)
-    return JSONResponse(PassageBody.model_validate(asdict(found)).model_dump())
+    return JSONResponse(asdict(found))
 
 
 def _page(served: Serving, document_id: str, start: int, end: int) -> Response:

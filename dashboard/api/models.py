@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dashboard.passages import Passage
 from retrieval.answers import Unresolved
 from retrieval.citations import Citation
 from retrieval.filters import Filters
@@ -146,22 +147,12 @@ class DocumentPage(BaseModel):
     version: int
 
 
-class PassageBody(BaseModel):
-    """A stretch of a document's canonical text; offsets are code points, half open."""
+@dataclass(frozen=True, slots=True)
+class PassageBody(Passage):
+    """A stretch of a document's canonical text; offsets are code points, half open.
 
-    document: str
-    document_id: str
-    title: str
-    media_type: str
-    start: int
-    end: int
-    locator: str
-    quote: str
-    before: str
-    after: str
-    left: int = Field(description="characters behind `after`")
-    version: int
-    stale: str = Field(description="why the file is newer than this text; empty when it is not")
+    `left` counts the characters behind `after`; `stale` says why the file is newer than this text.
+    """
 
 
 class StatusBody(BaseModel):

@@ -39,14 +39,18 @@ class Filter:
         order: _Text = "path",
         down: _Text = "",
     ) -> None:
+        if state and state not in STATES:
+            raise UsageError(f"no document is ever {state!r}: ask for one of {', '.join(STATES)}")
+        if order and order not in ORDERS:
+            raise UsageError(f"documents have no order {order!r}: use one of {', '.join(ORDERS)}")
         self.values = {
-            "state": state if state in STATES else "",
+            "state": state,
             "collection": collection,
             "words": words,
             "stage": stage,
             "kind": kind,
             "reason": reason,
-            "order": order if order in ORDERS and order != "path" else "",
+            "order": order if order != "path" else "",
             "down": "yes" if down else "",
         }
 

@@ -60,7 +60,9 @@ class Asked:
         confidence: _Text = "",
     ) -> None:
         self.q = q.strip()
-        self.mode: Mode = next((one for one in MODES if one == mode), "hybrid")
+        if mode not in MODES:
+            raise UsageError(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
+        self.mode: Mode = mode
         self.rerank = bool(rerank)
         self.k = k
         self.threshold = threshold

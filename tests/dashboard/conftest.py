@@ -16,19 +16,20 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from encoders.models import resolve_model
-from encoders.terms import TOKENIZER
 from schemas.errors import DocumentError, Failure
 from schemas.records import Policy, Prepared, Space
-from schemas.settings import DEFAULT_CHUNKER, DEFAULT_MODEL, PIPELINE_VERSION, Settings, recipe
+from schemas.settings import DEFAULT_CHUNKER, DEFAULT_MODEL, Settings, recipe
 from storage.commit import fail, lease, publish
 from storage.index import Index
 from storage.rows import Finished
 from storage.runs import begin_run, finish_run
 from tasks.discover import discover
+from tasks.plan import space_of_model
 from tasks.prepare import Order, document_title, prepare
+from tests.chromium import chromium
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "samples" / "documents"
@@ -44,16 +45,7 @@ HOSTILE = (
 
 
 def space() -> Space:
-    model = resolve_model(DEFAULT_MODEL)
-    return Space(
-        model.name,
-        model.fingerprint,
-        model.dimension,
-        model.window,
-        PIPELINE_VERSION,
-        DEFAULT_CHUNKER,
-        TOKENIZER,
-    )
+    return space_of_model(resolve_model(DEFAULT_MODEL), DEFAULT_CHUNKER)
 
 
 def reindex(index: Path, source: Path) -> None:
@@ -154,17 +146,10 @@ def client(server: Server) -> Iterator[httpx.Client]:
         yield opened
 
 
-CHROMIUM = Path("/usr/bin/chromium")
-
-
-@pytest.fixture(scope="module")  # while it is open, no other test of the session could run an event loop
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        pytest.fail("these tests need a browser: `apt-get install chromium`, or run deploy/setup again")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @dataclass

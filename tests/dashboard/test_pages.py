@@ -227,3 +227,12 @@ def test_a_question_is_asked_on_the_page(index: Path, browser: Browser) -> None:
         page.get_by_text("NO ANSWER: nothing under cosine distance 0 for").wait_for()
         assert page.locator("#answer-citations li").count() == 0
         assert seen.faults == []
+
+
+@pytest.mark.parametrize(
+    "address", ["/ui/documents?state=lost", "/ui/documents?order=colour", "/ui/search?q=pump&mode=guess"]
+)
+def test_a_choice_that_there_is_not_is_refused_and_not_replaced(client: httpx.Client, address: str) -> None:
+    answer = client.get(address, headers={"Accept": "text/html"})
+    assert answer.status_code == 422
+    assert "one of" in answer.text and address.rpartition("=")[2] in answer.text

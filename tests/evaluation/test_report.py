@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from lxml import etree
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from evaluation.plots import Bar, Interval, bars, intervals
 from evaluation.report import html
 from schemas.evaluation import Evaluation
+from tests.chromium import chromium
 from tests.evaluation.making import empty_evaluation, made_evaluation
 
-CHROMIUM = Path("/usr/bin/chromium")
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 EVALUATIONS = {
     "whole": made_evaluation(),
@@ -146,13 +146,10 @@ def test_zero_and_certain_shares_stay_inside_the_plot() -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
-@pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Debian's package chromium")
 @pytest.mark.parametrize("width", [320, 1280])
 def test_a_browser_shows_it_without_a_complaint_and_without_scrolling_sideways(
     browser: Browser, tmp_path: Path, width: int

@@ -12,7 +12,6 @@ import pytest
 from encoders.embedding import Embedder, load_embedder
 from encoders.languages import language_of
 from encoders.models import resolve_model
-from encoders.terms import TOKENIZER
 from schemas.errors import Failure
 from schemas.records import (
     UNFIT,
@@ -26,13 +25,14 @@ from schemas.records import (
     Space,
     Word,
 )
-from schemas.settings import DEFAULT_CHUNKER, DEFAULT_MODEL, PIPELINE_VERSION
+from schemas.settings import DEFAULT_CHUNKER, DEFAULT_MODEL
 from storage.commit import fail, lease, publish
 from storage.index import Index
 from storage.register import register
 from storage.rows import Finished
 from storage.runs import begin_run, finish_run
 from tasks.lexical import term_frequencies
+from tasks.plan import space_of_model
 from tests.retrieval.small_cross_encoder import train_cross_encoder
 
 POLICY = Policy(recipe="recipe", limits="limits", attempts=3)
@@ -130,16 +130,7 @@ def minilm() -> Embedder:
 
 @pytest.fixture(scope="session")
 def live_space() -> Space:
-    model = resolve_model(DEFAULT_MODEL)
-    return Space(
-        model.name,
-        model.fingerprint,
-        model.dimension,
-        model.window,
-        PIPELINE_VERSION,
-        DEFAULT_CHUNKER,
-        TOKENIZER,
-    )
+    return space_of_model(resolve_model(DEFAULT_MODEL), DEFAULT_CHUNKER)
 
 
 @pytest.fixture

@@ -15,11 +15,13 @@ from schemas.records import Chunk, Counts, Job, Space
 from storage import ledger, transactions
 from storage.commit import fail, lease, publish
 from storage.index import Index
+from storage.level import snapshot_of
 from storage.lock import patient
 from storage.migration import Migration, begin
 from storage.rows import Finished
 from storage.runs import Run, begin_run, finish_run
 from storage.spaces import Kept, spaces_of
+from storage.verify import verify
 from tasks.derive import Derived, Known
 from tasks.discover import discover
 from tasks.migrate import Builder, finish
@@ -170,3 +172,19 @@ def switches(opened: Index) -> list[tuple[int, int, int]]:
             sa.select(ledger.live_spaces).order_by(ledger.live_spaces.c.since_version)
         ).all()
     return [(after.since_version, before.space_id, after.space_id) for before, after in pairwise(rows)]
+
+
+TEXTS = {f"{n}.txt": f"# T{n}\n\nword{n} one\n\nword{n} two and some more words of it" for n in range(7)}
+
+
+def assert_level(opened: Index) -> None:
+    """Both spaces have the same documents, and nothing that is stored of either is broken."""
+    live, *others = spaces_of(opened)
+    for one in others:
+        assert held(opened, one.space_id) == held(opened, live.space_id)
+    assert [check for check in verify(opened) if not check.ok] == []
+
+
+def contents(opened: Index, space_id: int) -> list[tuple[str, int, str]]:
+    rows = snapshot_of(opened, space_id).chunks(["document_id", "ordinal", "content"]).to_pylist()
+    return [(row["document_id"], row["ordinal"], row["content"]) for row in rows]

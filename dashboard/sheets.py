@@ -64,7 +64,7 @@ def draw(whole: WholeDocument, number: int, settings: Settings) -> Drawn:
     page = next((one for one in whole.extraction.pages if one.number == number), None)
     if page is None:
         return Drawn(missing=f"the document has no page {number}")
-    path = Path(whole.source, whole.document.path)
+    path = Path(whole.document.source, whole.document.path)
     if missing := why_not_shown(path, whole.document.source_sha256, settings):
         return Drawn(missing=missing)
     worker = Worker(settings.limits.memory_bytes, f"sheet-{uuid.uuid4().hex}")

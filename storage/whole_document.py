@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-import sqlalchemy as sa
-
 from schemas.errors import IndexBroken
 from schemas.records import Chunk, Extraction
-from storage import ledger, transactions
+from storage import transactions
 from storage.extractions import extraction_of
 from storage.index import Index
 from storage.snapshot import LiveDocument
@@ -18,7 +16,6 @@ _CHUNK = ("ordinal", "content", "header", "section", "start", "end", "tokens", "
 @dataclass(frozen=True, slots=True)
 class WholeDocument:
     document: LiveDocument
-    source: str  # the folder or URL that was indexed
     extraction: Extraction
     chunks: tuple[Chunk, ...]  # in text order; `text` is "", it is never shown
     version: int
@@ -34,9 +31,6 @@ def read_whole(index: Index, document_id: str) -> WholeDocument | None:
         live = {one.document_id: one for one in snapshot.documents()}
         if not live:
             return None
-        source = connection.scalar(
-            sa.select(ledger.documents.c.source).where(ledger.documents.c.document_id == document_id)
-        )
         segments = {kind: likely_first(connection, snapshot, live, kind) for kind in ("texts", "chunks")}
     document = live[document_id]
     only: list[tuple[str, str, object]] = [("document_id", "=", document_id)]
@@ -54,4 +48,4 @@ def read_whole(index: Index, document_id: str) -> WholeDocument | None:
         rows = snapshot.rows(segment, _CHUNK, only).to_pylist()
         chunks += [Chunk(text="", **row) for row in rows]
     ordered = tuple(sorted(chunks, key=lambda one: one.ordinal))
-    return WholeDocument(document, source or "", extraction, ordered, snapshot.version)
+    return WholeDocument(document, extraction, ordered, snapshot.version)

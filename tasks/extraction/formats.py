@@ -86,17 +86,6 @@ _SUFFIX = re.compile(r"\.(?=.*[a-z])[a-z0-9_+-]{1,12}")
 """What counts as a suffix: "report.2024" and "Dr. Okonkwo" have none."""
 
 
-def supported(path: Path) -> bool:
-    """Whether an extractor would take `path`, judged by name and, where that is not enough, by content."""
-    try:
-        _choose(path)
-    except (Unsupported, Encrypted):
-        return False
-    except (Unreadable, SourceChanged):
-        return path.suffix.lower() in _BY_SUFFIX
-    return True
-
-
 def extract(path: Path, settings: Settings, progress: Progress, sketch: "Sketch | None" = None) -> Extraction:
     """What the extractor of this file's format reads from it, checked.
 

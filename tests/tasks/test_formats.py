@@ -22,7 +22,7 @@ from schemas.errors import (
 )
 from schemas.records import Block, DocumentWarning, Extraction, Page, Place, Word
 from schemas.settings import Limits, Settings
-from tasks.extraction.formats import FORMATS, check_extraction, extract, supported
+from tasks.extraction.formats import FORMATS, check_extraction, extract
 from tasks.extraction.sniffing import sniff
 
 
@@ -158,13 +158,6 @@ def test_a_pipe_or_folder_is_refused_without_waiting(tmp_path: Path) -> None:
     (tmp_path / "folder.txt").mkdir()
     for name in ("pipe.txt", "folder.txt"):
         assert "not a regular file" in refused(tmp_path / name, Unsupported)
-
-
-def test_supported_says_what_extract_would_take(tmp_path: Path) -> None:
-    assert supported(write(tmp_path / "a.txt", "x"))
-    assert supported(write(tmp_path / "b.bin", b"\x89PNG\r\n\x1a\n"))
-    assert not supported(write(tmp_path / "c.bin", b"\x00\x01"))
-    assert supported(tmp_path / "gone.pdf") and not supported(tmp_path / "gone.bin")
 
 
 def test_a_link_to_itself_is_unreadable(tmp_path: Path) -> None:

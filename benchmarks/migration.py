@@ -84,8 +84,8 @@ def embed(index: Path) -> None:
 
 
 def migrate(index: Path) -> None:
-    from flows.migrate import Choice
-    from flows.migrate import migrate as flow
+    from flows.migration import migrate as flow
+    from tasks.ways import Choice
 
     done = flow(index, completed(Settings()), Choice())
     assert done is not None and done.state == "switched"

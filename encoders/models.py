@@ -11,6 +11,7 @@ Nothing is ever fetched from a network. What each costs is measured in docs/mode
 import hashlib
 import importlib.util
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -65,6 +66,16 @@ def resolve_model(name: str) -> Model:
         )
     folder = folder.resolve()
     return _read_folder(folder.name, folder)
+
+
+def models_here() -> tuple[str, ...]:
+    """The known names whose weights are on this machine, the default first."""
+    found = []
+    for name, packaged in _PACKAGED.items():
+        with suppress(ModelUnavailable):
+            _packaged_folder(name, packaged)
+            found.append(name)
+    return tuple(found)
 
 
 def _packaged_folder(name: str, packaged: _Packaged) -> Path:

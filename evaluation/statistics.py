@@ -4,6 +4,7 @@ Two phrasings of one question are not independent. Wilson intervals and sign tes
 with two phrasings a needle they are somewhat too narrow; the number of needles stands beside that of questions.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,6 +27,34 @@ def share(count: int, of: int) -> Share:
         return Share(count, of, None, None, None)
     interval = binomtest(count, of).proportion_ci(CONFIDENCE, method="wilson")
     return Share(count, of, count / of, float(interval.low), float(interval.high))
+
+
+def paired_difference(both: int, only_new: int, only_old: int, neither: int) -> Mean:
+    """New minus old share of the same questions, with its 95 % interval by method 10 of Newcombe (1998).
+
+    It combines the Wilson intervals of both shares by their correlation: the more they agree, the narrower.
+    """
+    of = both + only_new + only_old + neither
+    new, old = share(both + only_new, of), share(both + only_old, of)
+    if new.value is None or old.value is None:
+        return Mean(0, None, None, None)
+    assert new.low is not None and new.high is not None and old.low is not None and old.high is not None
+    value, phi = new.value - old.value, _phi(both, only_new, only_old, neither)
+    down_new, up_new = new.value - new.low, new.high - new.value
+    down_old, up_old = old.value - old.low, old.high - old.value
+    down = math.sqrt(max(0.0, down_new**2 - 2 * phi * down_new * up_old + up_old**2))
+    up = math.sqrt(max(0.0, up_new**2 - 2 * phi * up_new * down_old + down_old**2))
+    return Mean(of, value, value - down, value + up)
+
+
+def _phi(a: int, b: int, c: int, d: int) -> float:
+    """The correlation of a table of two by two, with the continuity correction of that method."""
+    product = (a + b) * (c + d) * (a + c) * (b + d)
+    if not product:
+        return 0.0
+    surplus = a * d - b * c
+    corrected = max(surplus - (a + b + c + d) / 2, 0.0) if surplus > 0 else surplus
+    return float(corrected / math.sqrt(product))
 
 
 def clustered_mean(values: Sequence[float], clusters: Sequence[int]) -> Mean:

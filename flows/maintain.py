@@ -1,6 +1,6 @@
-"""Maintain: keep an index small and quick. For a schedule, beside the nightly reindex.
+"""Maintain: keep an index small and quick, as a Prefect deployment runs it.
 
-pincite compact; pincite vacuum --older-than 7d
+pincite compact; pincite vacuum --older-than 7d          prefect deploy --all (prefect.yaml), or `pincite serve`
 
 compact (when there are many units) → vacuum (what is older than the grace time)
 """
@@ -9,18 +9,22 @@ from pathlib import Path
 
 from prefect import flow
 from prefect.client.schemas.objects import State
-from prefect.states import Completed
+from prefect.states import Cancelled, Completed
 
+from schemas.errors import IndexBusy
 from storage.index import Index
 from storage.maintenance import compact_index, vacuum_index
 from storage.vacuum import GRACE_S
 
 
 @flow(name="maintain", persist_result=False)
-def maintain(index: str, grace_s: float = GRACE_S) -> State:
-    """Completed, with the sums in its message. Raises `IndexBusy` while another run holds the index."""
+def maintain(index: str = "pincite-index", grace_s: float = GRACE_S) -> State:
+    """Completed, with the sums in its message; Cancelled when another run has the index."""
     with Index.open(Path(index)) as opened:
-        compacted = compact_index(opened, only_when_many=True)
-        vacuumed = vacuum_index(opened, grace_s)
+        try:
+            compacted = compact_index(opened, only_when_many=True)
+            vacuumed = vacuum_index(opened, grace_s)
+        except IndexBusy as error:
+            return Cancelled(message=str(error))
     merged = f"{compacted.segments_before} segments became {compacted.segments_after}, " if compacted else ""
     return Completed(message=f"{merged}{vacuumed.files} files and {vacuumed.bytes_freed} bytes were freed")

@@ -61,9 +61,9 @@ def holder(index: Path, file: str = LOCK_FILE) -> str:
     return "" if who is None else _words(who)
 
 
-def holder_pid(index: Path) -> int | None:
-    """The process whose run holds the index; None when none does, or its host is another."""
-    who = _holder(index / LOCK_FILE) or {}
+def holder_pid(index: Path, file: str = LOCK_FILE) -> int | None:
+    """The process whose run holds a lock of the index; None when none does, or its host is another."""
+    who = _holder(index / file) or {}
     pid = who.get("pid")
     return pid if isinstance(pid, int) and who.get("host") == socket.gethostname() else None
 

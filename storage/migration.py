@@ -18,6 +18,8 @@ from storage.spaces import Kept, add_space, kept_spaces, remove_space, space_by_
 from storage.versions import new_version
 
 State = Literal["building", "switched", "rolled back", "aborted"]
+Stage = Literal["building", "evaluating", "switching", "blocked", "refused", "held"]
+"""What who is at work does, or how the last ended: held is ready, and waits for the word to switch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,9 @@ class Migration:
     source: Kept
     target: Kept
     state: State
-    settings: Mapping[str, object]  # added: whether the target was made for it; keep_days: of the old space
+    settings: Mapping[
+        str, object
+    ]  # added: whether the target was made for it; keep_days: of the old space; stage
     started_at: float
     ended_at: float | None  # of the last switch, or of the abort
     gate: Mapping[str, object] | None
@@ -37,6 +41,11 @@ class Migration:
     def run_id(self) -> str:
         """By which its versions are known."""
         return f"migration-{self.migration_id}"
+
+    @property
+    def stage(self) -> str:
+        """A `Stage` of one that is building; "" where none was told."""
+        return str(self.settings.get("stage", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,12 @@ def begin(index: Index, target: Space, setting: str, keep_days: float | None) ->
         return current(connection)
 
 
+def require_startable(index: Index, target: Space) -> None:
+    """Raises `UsageError` as `begin` does."""
+    with transactions.reading(index.engine) as connection:
+        _require_other(kept_spaces(connection)[0], target, latest(connection))
+
+
 def _goes_on(last: Migration, target: Space, kept: Sequence[Kept]) -> bool:
     there = any(one.space_id == last.target.space_id for one in kept)
     return last.state == "building" or (last.state == "rolled back" and there and last.target.space == target)
@@ -139,15 +154,42 @@ def record_gate(index: Index, migration: Migration, gate: Mapping[str, object]) 
         record(connection, migration, gate=dict(gate))
 
 
+def record_stage(index: Index, stage: Stage) -> None:
+    """Tells how far the newest migration is. One row in one transaction, so no lock of the index is waited for."""
+    with transactions.writing(index.engine) as connection:
+        migration = current(connection)
+        record(connection, migration, settings=dict(migration.settings) | {"stage": stage})
+
+
+def changed_since(index: Index, space_id: int, version: int) -> int:
+    """How many documents a space has got, lost or renamed after a version."""
+    table = ledger.revisions
+    query = sa.select(sa.func.count(table.c.document_id.distinct())).where(
+        table.c.space_id == space_id,
+        sa.or_(table.c.began_version > version, table.c.ended_version > version),
+    )
+    with transactions.reading(index.engine) as connection:
+        return int(connection.scalar(query) or 0)
+
+
+def changed_since_gate(index: Index, migration: Migration) -> int:
+    """How many documents of either space changed after the verdict; 0 without one.
+
+    A verdict that does not say of which versions it is counts as changed.
+    """
+    if migration.gate is None:
+        return 0
+    versions = migration.gate.get("versions")
+    if not isinstance(versions, Mapping):
+        return 1
+    pairs = ((migration.source, versions["old"]), (migration.target, versions["new"]))
+    return max(changed_since(index, kept.space_id, version) for kept, version in pairs)
+
+
 def abort(index: Index) -> Migration:
     """Gives up the newest migration: the space that was made for it is removed. The live one stays."""
     with transactions.writing(index.engine) as connection:
-        migration = current(connection)
-        if migration.state not in ("building", "rolled back"):
-            raise UsageError(
-                f"the migration to {migration.target.space} is {migration.state}: only one that is building or "
-                "rolled back can be given up. To go back use `pincite migrate --rollback`"
-            )
+        migration = _abortable(connection)
         if migration.settings.get("added"):
             remove_space(connection, migration.target.space_id, new_version(connection, migration.run_id))
         record(connection, migration, state="aborted", ended_at=time.time())
@@ -157,19 +199,46 @@ def abort(index: Index) -> Migration:
 def remove_old(index: Index) -> tuple[Space, ...]:
     """Removes every space beside the live one, and returns them. Raises `UsageError` when there is none."""
     with transactions.writing(index.engine) as connection:
-        last = latest(connection)
-        if last is not None and last.state in ("building", "rolled back"):
-            raise UsageError(
-                f"the migration to {last.target.space} is {last.state}: give it up with "
-                "`pincite migrate --abort`, or finish it first"
-            )
-        old = [one for one in kept_spaces(connection) if not one.live]
-        if last is None or not old:
-            raise UsageError("no old space is kept: there is nothing to remove")
+        last, old = _with_old(connection)
         version = new_version(connection, last.run_id)
         for one in old:
             remove_space(connection, one.space_id, version)
         return tuple(one.space for one in old)
+
+
+def require_abortable(index: Index) -> None:
+    """Raises `UsageError` as `abort` does."""
+    with transactions.reading(index.engine) as connection:
+        _abortable(connection)
+
+
+def require_old_space(index: Index) -> None:
+    """Raises `UsageError` as `remove_old` does."""
+    with transactions.reading(index.engine) as connection:
+        _with_old(connection)
+
+
+def _abortable(connection: sa.Connection) -> Migration:
+    migration = current(connection)
+    if migration.state not in ("building", "rolled back"):
+        raise UsageError(
+            f"the migration to {migration.target.space} is {migration.state}: only one that is building or "
+            "rolled back can be given up. To go back use `pincite migrate --rollback`"
+        )
+    return migration
+
+
+def _with_old(connection: sa.Connection) -> tuple[Migration, list[Kept]]:
+    last = latest(connection)
+    if last is not None and last.state in ("building", "rolled back"):
+        raise UsageError(
+            f"the migration to {last.target.space} is {last.state}: give it up with "
+            "`pincite migrate --abort`, or finish it first"
+        )
+    old = [one for one in kept_spaces(connection) if not one.live]
+    if last is None or not old:
+        raise UsageError("no old space is kept: there is nothing to remove")
+    return last, old
 
 
 def old_space_expired(index: Index, now: float) -> bool:
@@ -221,7 +290,10 @@ def waived_documents(connection: sa.Connection, migration: Migration) -> dict[st
 
 
 def waive(index: Index, migration: Migration, paths: Sequence[str]) -> None:
-    """Lets the migration end without these documents. Raises `UsageError` for one that blocks nothing."""
+    """Lets the migration end without these documents, in one transaction: no lock of the index is waited for.
+
+    Raises `UsageError` for one that blocks nothing.
+    """
     known = {one.path: one for one in blockers(index, migration)}
     if unknown := sorted(set(paths) - known.keys()):
         named = ", ".join(sorted(known)) or "none"

@@ -10,7 +10,7 @@ from schemas.errors import ModelUnavailable
 from schemas.records import Configuration, Policy, Space
 from schemas.settings import PIPELINE_VERSION, Settings, completed, recipe
 from storage.index import Index, has_index
-from storage.spaces import spaces_of
+from storage.spaces import Kept, spaces_of
 from storage.staleness import extractors_in_use
 from tasks.extraction.formats import current_version
 from tasks.plan import policy_of, space_of
@@ -39,6 +39,21 @@ def made_or_opened(index: Path, settings: Settings) -> Index:
     whole = resolved(index, settings)
     model = resolve_model(whole.model)
     return Index.create(index, space_of(model, whole), setting_of(whole.model, model))
+
+
+def advice(settings: Settings, live: Kept) -> tuple[str, ...]:
+    """What to write into settings that name another model or chunker than the index now has; () when none is due."""
+    told = []
+    for name, named, own in (
+        ("model", settings.model, live.setting),
+        ("chunker", settings.chunker, live.space.chunker),
+    ):
+        if named and named != own:
+            told.append(
+                f'the settings (pincite.toml or PINCITE_{name.upper()}) say {name} = "{named}": write '
+                f'{name} = "{own}" there or leave it out; until then `pincite index` and searches are refused'
+            )
+    return tuple(told)
 
 
 def makeable(space: Space) -> bool:

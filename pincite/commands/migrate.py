@@ -1,15 +1,16 @@
 """`pincite migrate`."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from flows.settings import SETTINGS_FILE, load_settings
+from flows.settings import load_settings
 from pincite.console import (
     DEFAULT_INDEX,
     ExitCode,
@@ -21,20 +22,18 @@ from pincite.console import (
     print_json,
     say,
 )
-from schemas.errors import UsageError
+from schemas.errors import IndexBusy, PinciteError, UsageError
 from schemas.records import Space
-from schemas.settings import Settings, completed
 from storage.index import Index
 from storage.level import Progress as Level
 from storage.level import progress_of
 from storage.lock import MIGRATION_FILE, holder
-from storage.migration import Blocker, Migration, abort, blockers, newest_migration, remove_old
+from storage.migration import Blocker, Migration, blockers, changed_since_gate, newest_migration
 from storage.spaces import Kept, spaces_of
-from tasks.spaces import resolved
+from tasks.spaces import advice
+from tasks.ways import Choice, Way, heading, is_level, require
 
-if TYPE_CHECKING:
-    from flows import migrate as flow
-
+LOOK_S = 3.0
 _MOST_NAMED = 20
 
 
@@ -53,6 +52,9 @@ def migrate(
     keep_days: Annotated[
         float | None, typer.Option(help="Days after the switch until the next run removes the old space.")
     ] = None,
+    switch: Annotated[
+        bool, typer.Option("--switch/--no-switch", help="Switch when it is built, or wait for the word.")
+    ] = True,
     status: Annotated[bool, typer.Option("--status", help="Say how far it is; nothing is changed.")] = False,
     rollback: Annotated[bool, typer.Option("--rollback", help="Switch back to the space before.")] = False,
     give_up: Annotated[bool, typer.Option("--abort", help="Drop the new space; the index stays.")] = False,
@@ -63,105 +65,106 @@ def migrate(
 
     Texts and chunks are taken from the index: no file is read again. Documents that come, change or go meanwhile
     go to both. The switch is one transaction, and so is the way back. Without --model and --chunker what was
-    begun goes on, or the index is brought to what the settings name.
+    begun goes on, or the index is brought to what the settings name. With --no-switch it is built, evaluated, and
+    waits for the next `pincite migrate`.
     """
-    ways = {"status": status, "rollback": rollback, "abort": give_up, "remove-old": remove}
+    ways: dict[Way, bool] = {"rollback": rollback, "abort": give_up, "remove-old": remove}
     chosen = [name for name, wanted in ways.items() if wanted]
-    if len(chosen) > 1 or (chosen and (model or chunker)):
+    if len(chosen) + status > 1 or ((chosen or status) and (model or chunker)):
         raise UsageError(
             "choose one of --status, --rollback, --abort and --remove-old, or say where to go with --model or "
             "--chunker"
         )
-    with _bar(index) as tell:
-        choice = _Choice(throttle, tuple(waive or ()), questions, force, keep_days, tell)
-        way = chosen[0] if chosen else "forward"
-        went = _WAYS[way](index, load_settings(model=model, chunker=chunker), choice)
+    choice = Choice(throttle, tuple(waive or ()), questions, force, keep_days, switch, complain)
+    went = True
+    if status:
+        Index.open(index).close()
+    else:
+        went = _do(index, chosen[0] if chosen else "forward", model, chunker, choice)
     _report(index, json)
     if not went:
         raise typer.Exit(ExitCode.FELL_SHORT)
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    throttle: float
-    waive: tuple[str, ...]
-    questions: Path | None
-    force: str
-    keep_days: float | None
-    tell: Callable[[], None]
-
-
-def _forward(path: Path, settings: Settings, choice: _Choice) -> bool:
-    """Whether the index is now of the space asked for."""
-    from flows import migrate as flow  # brings what evaluates
-
+def _do(path: Path, way: Way, model: str | None, chunker: str | None, choice: Choice) -> bool:
+    """Whether it came to what was asked for. A Prefect server is started only for what takes a while."""
+    settings = load_settings(model=model, chunker=chunker)
     with Index.open(path) as index:
-        last = newest_migration(index)
-    if last is not None and last.state == "building":
-        settings = completed(settings, last.target.setting, last.target.space.chunker)
-    done = flow.migrate(path, resolved(path, settings), _for_flow(choice))
-    if done is None:
+        due = require(index, way, heading(index, settings), choice)
+        if due and (busy := holder(index.path, MIGRATION_FILE)):
+            raise IndexBusy(f"a migration of {path} is at work: {busy}. Wait until it ends")
+    if not due:
         complain("the index is of that model and chunker already: there is nothing to migrate")
-    return done is None or done.state == "switched"
+        return True
+    if way in ("abort", "remove-old") or (way == "rollback" and is_level(path)):
+        from flows.migration import carry_out, went  # brings what evaluates
+
+        return went(carry_out(path, way, settings, choice), way, choice)
+    return _run(path, way, model, chunker, choice)
 
 
-def _back(path: Path, settings: Settings, choice: _Choice) -> bool:
-    from flows import migrate as flow
+def _run(path: Path, way: Way, model: str | None, chunker: str | None, choice: Choice) -> bool:
+    """As a run of the flow, with a bar of what the ledger says of it."""
+    from flows.server import prefect_api
 
-    return flow.rollback(path, resolved(path, settings), _for_flow(choice)).state == "rolled back"
+    with _bar(path), prefect_api(path.resolve() / "prefect"):
+        from flows.migrate import run_here
 
-
-def _for_flow(choice: _Choice) -> "flow.Choice":
-    from flows import migrate as flow
-
-    return flow.Choice(
-        choice.throttle, choice.waive, choice.questions, choice.force, choice.keep_days, complain, choice.tell
-    )
-
-
-def _give_up(path: Path, _settings: Settings, _choice: _Choice) -> bool:
-    from flows import migrate as flow
-
-    flow.alone(path, abort)
-    return True
-
-
-def _remove(path: Path, _settings: Settings, _choice: _Choice) -> bool:
-    from flows import migrate as flow
-
-    flow.alone(path, remove_old)
-    return True
-
-
-def _look(path: Path, _settings: Settings, _choice: _Choice) -> bool:
-    Index.open(path).close()
-    return True
-
-
-_WAYS: dict[str, Callable[[Path, Settings, _Choice], bool]] = {
-    "forward": _forward,
-    "rollback": _back,
-    "abort": _give_up,
-    "remove-old": _remove,
-    "status": _look,
-}
+        return run_here(
+            path,
+            way,
+            model=model,
+            chunker=chunker,
+            throttle=choice.throttle,
+            waive=list(choice.waive),
+            questions=str(choice.questions or ""),
+            force=choice.force,
+            keep_days=choice.keep_days,
+            switch=choice.switch,
+        )
 
 
 @contextmanager
-def _bar(path: Path) -> Iterator[Callable[[], None]]:
-    """A bar of what the ledger says; what comes back draws it anew."""
+def _bar(path: Path) -> Iterator[None]:
+    """A bar of what the ledger says, whoever does the work; each new stage is told in a line."""
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
+    ended = threading.Event()
     with Progress(*columns, console=errors, transient=True) as bar:
-        shown = bar.add_task("", total=1.0, visible=False)
+        shown = bar.add_task("starting", total=1.0)
 
-        def tell() -> None:
-            with Index.open(path) as index:
-                migration = newest_migration(index)
-                level = progress_of(index, migration) if migration else None
-            if level:
-                bar.update(shown, completed=level.share, description=_words(level), visible=True)
+        def follow() -> None:
+            told = ""
+            while not ended.wait(LOOK_S):
+                with (
+                    suppress(PinciteError),
+                    Index.open(path) as index,
+                ):  # a busy ledger: the next look tells more
+                    migration = newest_migration(index)
+                    if migration is None:
+                        continue
+                    level = progress_of(index, migration)
+                    line = _stage_words(index, migration)
+                    bar.update(shown, completed=level.share, description=_words(level))
+                    if line and line != told:
+                        complain(line)
+                    told = line
 
-        yield tell
+        follower = threading.Thread(target=follow, daemon=True)
+        follower.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            follower.join()
+
+
+def _stage_words(index: Index, migration: Migration) -> str:
+    """What it does beside building; "" for nothing."""
+    if migration.state != "building" or not holder(index.path, MIGRATION_FILE):
+        return ""
+    if migration.stage == "switching" and (busy := holder(index.path)):
+        return f"ready to switch, waiting for {busy}"
+    return "evaluating both spaces" if migration.stage == "evaluating" else ""
 
 
 def _words(level: Level) -> str:
@@ -182,24 +185,27 @@ def _report(path: Path, as_json: bool) -> None:
         blocking = blockers(index, migration) if migration else ()
         kept = [one.space for one in spaces_of(index) if not one.live]
         at_work = holder(index.path, MIGRATION_FILE)
+        changed = changed_since_gate(index, migration) if migration else 0
     if as_json:
         print_json(
             {
                 "from": asdict(migration.source.space if migration else live.space),
                 "to": asdict(migration.target.space if migration else live.space),
                 "state": migration.state if migration else "none",
+                "stage": migration.stage if migration and migration.state == "building" else None,
                 "progress": _level_as_json(level),
                 "blockers": [
                     {"document": one.path, "reason": one.reason, "waived": one.waived} for one in blocking
                 ],
                 "gate": dict(migration.gate) if migration and migration.gate else None,
+                "changed_since_gate": changed,
                 "live": asdict(live.space),
                 "kept": [asdict(space) for space in kept],
                 "at_work": at_work or None,
             }
         )
     else:
-        _say_all(migration, live, level, blocking, kept, at_work)
+        _say_all(migration, live, level, blocking, kept, at_work, changed)
 
 
 def _level_as_json(level: Level | None) -> dict[str, object] | None:
@@ -213,6 +219,7 @@ def _say_all(
     blocking: Sequence[Blocker],
     kept: Sequence[Space],
     at_work: str,
+    changed: int,
 ) -> None:
     say(f"searched  {live.space}")
     for space in kept:
@@ -224,7 +231,7 @@ def _say_all(
     if migration.state != "aborted" and kept:
         say(_words(level))
     if migration.state == "building":
-        say(f"at work: {at_work}" if at_work else "nobody is at work: `pincite migrate` goes on with it")
+        say(f"at work: {at_work}" if at_work else _AT_REST.get(migration.stage, _AT_REST[""]))
     for one in blocking[:_MOST_NAMED]:
         what = "left out" if one.waived else "blocks"
         say(f"{what}    {one_line(one.path)}: {one_line(one.reason)}")
@@ -234,18 +241,18 @@ def _say_all(
     reasons = gate.get("reasons")
     for reason in reasons if isinstance(reasons, list) else ():
         say(f"gate      {one_line(str(reason))}")
-    _advise(live)
+    if migration.state == "building" and changed:
+        say(
+            f"gate      {changed} documents have changed since this verdict: both are evaluated again"
+        )
+    for line in advice(load_settings(), live):
+        complain(line)
 
 
-def _advise(live: Kept) -> None:
-    """What to write into the settings where they name another model or chunker than the index now has."""
-    settings = load_settings()
-    for name, named, own in (
-        ("model", settings.model, live.setting),
-        ("chunker", settings.chunker, live.space.chunker),
-    ):
-        if named and named != own:
-            complain(
-                f'the settings ({SETTINGS_FILE} or PINCITE_{name.upper()}) say {name} = "{named}": write '
-                f'{name} = "{own}" there or leave it out; until then `pincite index` and searches are refused'
-            )
+_AT_REST = {
+    "": "nobody is at work: `pincite migrate` goes on with it",
+    "held": "ready: `pincite migrate` switches to it",
+    "blocked": "documents are in the way: nobody is at work",
+    "refused": 'the gate says no: `pincite migrate --force "why"` switches all the same, --abort gives it up',
+}
+"""By the stage in which it was left."""

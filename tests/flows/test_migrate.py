@@ -12,17 +12,18 @@ from pathlib import Path
 import pytest
 
 from benchmarks.migration import make_index
-from flows.migrate import Choice, family_of, migrate, rollback
+from flows.migration import carry_out, family_of, migrate, rollback
 from retrieval.search import open_index
 from schemas.errors import SpaceMismatch, UsageError
 from schemas.settings import Settings
 from storage.index import Index
 from storage.level import differences, progress_of, snapshot_of
-from storage.migration import newest_migration
+from storage.migration import changed_since_gate, newest_migration
 from storage.spaces import spaces_of
 from storage.verify import verify
 from tasks.spaces import resolved
 from tasks.supervise import tagged_processes
+from tasks.ways import Choice
 from tests.flows.test_reindex import reindex
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,25 +111,88 @@ def test_a_model_whose_vectors_moved_is_refused_before_anything_is_embedded(
         reindex(docs, index, Settings())
 
 
-@pytest.mark.usefixtures("api")
-def test_a_gate_that_says_no_keeps_the_old_space_unless_it_is_told_why_not(tmp_path: Path) -> None:
-    source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
+def spare_pump(source: Path, questions: Path) -> None:
+    """A document that the chunker A cuts in the middle of its answer, and the question for it."""
     source.mkdir()
     needle = "The spare pump stands in hall seven behind the blue door."
     (source / "long.txt").write_text(
         "Nothing is said of it here. " * 17 + needle + " And nothing here either." * 9
     )
     questions.write_text(json.dumps({"question": "Where does the spare pump stand?", "needle": needle}))
+
+
+@pytest.mark.usefixtures("api")
+def test_one_that_is_held_waits_for_the_word_and_its_verdict_is_renewed_when_documents_changed(
+    tmp_path: Path,
+) -> None:
+    source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
+    spare_pump(source, questions)
+    reindex(source, index, Settings(model=USE))
+    follows = Settings()
+    with pytest.raises(UsageError, match="no migration is under way: no migration was ever begun"):
+        carry_out(index, "switch", follows, Choice())
+    held = carry_out(index, "forward", Settings(chunker="C"), Choice(questions=questions, switch=False))
+    assert held is not None and (held.state, held.stage) == ("building", "held") and held.gate is not None
+    told: list[str] = []
+    again = carry_out(index, "forward", follows, Choice(switch=False, say=told.append))
+    assert again is not None and again.gate == held.gate and "it stands" in told[0]
+    reindex(source, index, follows)
+    (source / "more.txt").write_text("The relief valve opens at nine bar.\n")
+    reindex(source, index, follows)  # to both spaces
+    with Index.open(index) as opened:
+        assert changed_since_gate(opened, held) == 1
+        assert spaces_of(opened)[0].space.chunker == "structural"
+    away = questions.rename(tmp_path / "elsewhere.jsonl")
+    with pytest.raises(UsageError, match=r"can't read .* of version \d+ of the old space .* --force"):
+        carry_out(index, "switch", follows, Choice())
+    away.rename(questions)
+    done = carry_out(index, "switch", follows, Choice())
+    assert done is not None and done.state == "switched" and done.gate is not None
+    assert done.gate["versions"]["new"] > held.gate["versions"]["new"]  # type: ignore[index]
+    assert_level(index)
+
+
+@pytest.mark.usefixtures("api")
+def test_the_flow_ends_in_a_state_that_says_what_came_of_it(tmp_path: Path) -> None:
+    from flows.migrate import migrate as flow
+
+    source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
+    spare_pump(source, questions)
+    reindex(source, index, Settings(model=USE))
+    path, asked = str(index), str(questions)
+    state = flow(path, chunker="A", questions=asked, switch=False, return_state=True)
+    assert (state.type.value, state.name) == ("FAILED", "Refused") and "lacks 1 answer" in str(state.message)
+    state = flow(path, chunker="A", force="it is a test", switch=False, return_state=True)
+    assert (state.type.value, state.name) == ("COMPLETED", "Held")
+    state = flow(path, "switch", return_state=True)
+    assert state.message == f"the migration to {USE}, A is switched"
+    state = flow(path, "rollback", return_state=True)
+    assert state.message == f"the migration to {USE}, A is rolled back"
+    assert flow(path, "abort", return_state=True).is_completed()
+    state = flow(path, "switch", return_state=True)
+    assert state.is_failed() and "no migration is under way: the last migration is aborted" in str(
+        state.message
+    )
+
+
+@pytest.mark.usefixtures("api")
+def test_a_gate_that_says_no_keeps_the_old_space_unless_it_is_told_why_not(tmp_path: Path) -> None:
+    source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
+    spare_pump(source, questions)
     reindex(source, index, Settings(model=USE))
     cut = resolved(index, Settings(chunker="A"))  # every 512 characters, through the needle
+    with pytest.raises(UsageError, match="give the --questions of the gate too"):
+        migrate(index, cut, Choice(force="we know", switch=False))
     done = migrate(index, cut, Choice(questions=questions))
     assert done is not None and done.state == "building" and done.gate is not None
     assert done.gate["ok"] is False and "lacks 1 answer" in str(done.gate["reasons"])
     with Index.open(index) as opened:
         assert spaces_of(opened)[0].space.chunker == "structural"
-    with pytest.raises(UsageError, match="give the --questions of the gate too"):
-        migrate(index, cut, Choice(force="we know"))
-    done = migrate(index, cut, Choice(questions=questions, force="it is a test"))
+    (whole,) = [row for row in done.gate["measured"] if row["metric"] == "whole"]  # type: ignore[attr-defined]
+    assert (whole["old"]["count"], whole["new"]["count"], whole["difference"]["value"]) == (1, 0, -1.0)
+    done = migrate(index, cut, Choice())
+    assert done is not None and done.state == "building", "the verdict stands without its questions"
+    done = migrate(index, cut, Choice(force="it is a test"))
     assert done is not None and done.state == "switched" and done.gate is not None
     assert (done.gate["ok"], done.gate["forced"]) == (False, "it is a test")
 

@@ -1,0 +1,117 @@
+"""Gating: may the new space be switched to? Both are evaluated on the same questions, and the verdict is kept.
+
+A verdict is of two versions of the index. It stands as long as no document of either space has changed since; then
+both are evaluated again, on the questions that it was given for.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from evaluation.evaluate import AS_IT_IS, evaluate, evaluate_snapshot
+from evaluation.gate import gate
+from evaluation.guard import matched
+from evaluation.measured import measured
+from evaluation.questions import read_questions
+from evaluation.results import result_of
+from schemas.errors import UsageError
+from schemas.evaluation import QuestionSet
+from schemas.settings import Settings
+from storage.index import Index
+from storage.level import snapshot_of
+from storage.lock import patient
+from storage.migration import Migration, changed_since_gate, record_gate, record_stage
+from storage.spaces import Kept, spaces_of
+from tasks.ways import Choice, Say
+
+Gate = Mapping[str, object]
+
+
+def passes(index: Index, migration: Migration, settings: Settings, choice: Choice) -> bool:
+    """Whether the gate lets the new space in; its verdict is kept. Without questions there is no gate.
+
+    Raises `UsageError` when the verdict is of other versions and its questions can't be read any more.
+    """
+    known = migration.gate
+    if choice.questions is None and known is None:
+        if choice.force:
+            raise UsageError(
+                "--force switches against the verdict of the gate: give the --questions of the gate too"
+            )
+        return True
+    verdict = known if known is not None and _stands(index, migration, choice) else None
+    if verdict is None:
+        verdict = _judged(index, migration, settings, choice)
+    else:
+        choice.say("no document has changed since the verdict of the gate: it stands")
+        if not choice.force:
+            return bool(verdict["ok"]) or bool(verdict.get("forced"))
+    forced = choice.force if not verdict["ok"] else ""
+    with patient(index.path):
+        record_gate(index, migration, {**verdict, "forced": forced})
+    return bool(verdict["ok"]) or bool(forced)
+
+
+def _stands(index: Index, migration: Migration, choice: Choice) -> bool:
+    """Whether the verdict that is kept is of what the spaces hold now, and of the questions that were named."""
+    known = migration.gate or {}
+    if choice.questions is not None and known.get("questions_sha256") != _digest(choice.questions):
+        return False
+    return not changed_since_gate(index, migration)
+
+
+def _digest(questions: Path) -> str:
+    return hashlib.sha256(questions.read_bytes()).hexdigest() if questions.is_file() else ""
+
+
+def _judged(index: Index, migration: Migration, settings: Settings, choice: Choice) -> Gate:
+    known = migration.gate or {}
+    file = choice.questions or Path(str(known.get("questions", "")))
+    try:
+        questions = read_questions(file)
+    except UsageError as error:
+        if choice.questions is not None:
+            raise
+        if choice.force:
+            return known
+        raise UsageError(
+            f"{error}. The verdict of the gate is of {_versions(known)}, and documents have changed since: give "
+            "--questions again, or switch against the gate with --force"
+        ) from error
+    record_stage(index, "evaluating")
+    choice.say("evaluating both spaces")
+    return _compared(index, migration.target, settings, file, questions, choice.say)
+
+
+def _versions(known: Gate) -> str:
+    versions = known.get("versions")
+    if not isinstance(versions, Mapping):
+        return "versions that it does not name"
+    return f"version {versions['old']} of the old space and version {versions['new']} of the new one"
+
+
+def _compared(
+    index: Index, target: Kept, settings: Settings, file: Path, questions: QuestionSet, say: Say
+) -> Gate:
+    """Bluffs are compared where both answer as many questions: distances of two models can't be compared."""
+    live = spaces_of(index)[0]
+    old = result_of(
+        evaluate(index.path, replace(settings, model=live.setting), questions, say=say), questions
+    )
+    same_model = live.space.fingerprint == target.space.fingerprint
+    plan = replace(AS_IT_IS, threshold=old.threshold) if same_model else matched(AS_IT_IS, old)
+    with index.held_snapshot():  # a vacuum then leaves what any later version has, too
+        new = result_of(
+            evaluate_snapshot(snapshot_of(index, target.space_id), settings, questions, plan, say), questions
+        )
+    verdict = gate(new, old)
+    rows = [asdict(one) for one in measured(verdict, new, old)]
+    kept: Gate = json.loads(json.dumps({**asdict(verdict), "measured": rows}))
+    return {
+        **kept,
+        "questions": str(file.resolve()),
+        "questions_sha256": questions.sha256,
+        "versions": {"old": old.version, "new": new.version},
+    }

@@ -1,0 +1,120 @@
+"""Ways: what can be asked of a migration, and whether it fits how the ledger stands. Loads no model.
+
+forward: begin or go on, to the switch or to the word for it     switch: go on with what waits for the word
+rollback: back to the space before     abort: drop the new space     remove-old: drop the space before
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from encoders.models import resolve_model
+from schemas.errors import UsageError
+from schemas.settings import Settings, completed
+from storage.index import Index
+from storage.level import missing
+from storage.migration import (
+    Migration,
+    newest_migration,
+    require_abortable,
+    require_old_space,
+    require_startable,
+)
+from storage.spaces import spaces_of
+from tasks.plan import space_of
+
+Way = Literal["forward", "switch", "rollback", "abort", "remove-old"]
+WAYS: tuple[Way, ...] = get_args(Way)
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the user asked of a migration."""
+
+    throttle: float = 1.0  # share of the time in which it works
+    waive: tuple[str, ...] = ()  # paths of documents that may be left out
+    questions: Path | None = (
+        None  # both spaces are evaluated on them before the switch; None: on those of before
+    )
+    force: str = ""  # why the switch is made though the gate says no
+    keep_days: float | None = None  # after which the old space is removed; None is by command only
+    switch: bool = True  # False stops before the switch and waits for the word
+    say: Say = field(default=lambda _line: None)
+
+
+def heading(index: Index, settings: Settings) -> Settings:
+    """The settings with the model and chunker of the migration under way where they name none, or of the index."""
+    migration = newest_migration(index)
+    if migration is not None and migration.state == "building":
+        settings = completed(settings, migration.target.setting, migration.target.space.chunker)
+    live = spaces_of(index)[0]
+    return completed(settings, live.setting, live.space.chunker)
+
+
+def require(index: Index, way: Way, settings: Settings, choice: Choice) -> bool:
+    """Whether there is anything to do; False when the index is of the space already that `settings` name in full.
+
+    Raises `UsageError` and `ModelUnavailable` for what can't be done now, so that it is told before work begins.
+    """
+    _check(choice)
+    if way == "forward":
+        return _is_due(index, settings, choice)
+    {
+        "switch": require_under_way,
+        "rollback": require_switched,
+        "abort": require_abortable,
+        "remove-old": require_old_space,
+    }[way](index)
+    return True
+
+
+def require_under_way(index: Index) -> Migration:
+    """The migration that was begun and not finished. Raises `UsageError` when there is none."""
+    migration = newest_migration(index)
+    if migration is None or migration.state != "building":
+        raise UsageError(f"no migration is under way: {_last(migration)}")
+    return migration
+
+
+def require_switched(index: Index) -> Migration:
+    """The migration that can be rolled back. Raises `UsageError` when there is none or the old space is gone."""
+    migration = newest_migration(index)
+    if migration is None or migration.state != "switched":
+        raise UsageError(f"nothing to roll back: {_last(migration)}")
+    if all(kept.space_id != migration.source.space_id for kept in spaces_of(index)):
+        raise UsageError(
+            f"the old space {migration.source.space} was removed: go back with "
+            f"`pincite migrate --model {migration.source.setting}`, which builds it again"
+        )
+    return migration
+
+
+def is_level(path: Path) -> bool:
+    """Whether the way back needs no work: the old space has all that the one has that is searched."""
+    with Index.open(path) as index:
+        migration = require_switched(index)
+        return not missing(index, migration, migration.source.space_id)
+
+
+def _is_due(index: Index, settings: Settings, choice: Choice) -> bool:
+    target, migration = space_of(resolve_model(settings.model), settings), newest_migration(index)
+    building = migration is not None and migration.state == "building"
+    if not building and spaces_of(index)[0].space == target:
+        if choice.waive:
+            raise UsageError("no migration is under way: there is nothing to waive")
+        return False
+    require_startable(index, target)
+    return True
+
+
+def _last(migration: Migration | None) -> str:
+    return "no migration was ever begun" if migration is None else f"the last migration is {migration.state}"
+
+
+def _check(choice: Choice) -> None:
+    if not 0 < choice.throttle <= 1:
+        raise UsageError(f"the throttle is {choice.throttle}: a share of the time, above 0 and at most 1")
+    if choice.keep_days is not None and not choice.keep_days >= 0:
+        raise UsageError(f"--keep-days is {choice.keep_days}: give a number of days from 0 up")

@@ -13,6 +13,7 @@ from starlette.staticfiles import StaticFiles
 from dashboard import pages, problems
 from dashboard.api import ask, documents, search, status
 from dashboard.guard import BodyLimits, Guard
+from dashboard.live import Feed, live_of
 from dashboard.mcp_server import create_mcp
 from dashboard.problem_page import problem_response
 from dashboard.security import Access
@@ -56,6 +57,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         serving = Serving.open(index, settings, endpoint, Work(threads, timeout_s=timeout_s))
         app.state.serving = serving
+        app.state.feed = Feed(lambda: live_of(serving))
         if settings.schedule.cron:  # here, since each assistant has a process of `pincite mcp`
             serving.runs.start()
         try:
@@ -78,5 +80,5 @@ def create_app(
     app.mount("/static", StaticFiles(directory=Path(__file__).with_name("static")))
     app.router.routes.extend(over_http.routes)
     app.state.ending = threading.Event()
-    app.add_middleware(Guard, access=access, limits=limits)
+    app.add_middleware(Guard, access=access, limits=limits, index=index)
     return app

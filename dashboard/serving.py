@@ -18,6 +18,8 @@ from schemas.settings import Settings, recipe
 from storage.index import Index
 from tasks.spaces import configuration
 
+MOST_ANSWERS = 16  # that the endpoint writes at once
+
 
 @dataclass(frozen=True, slots=True)
 class Serving:
@@ -28,6 +30,7 @@ class Serving:
     settings: Settings
     endpoint: Endpoint | None
     work: Work
+    answers: Work  # of those that wait for the answering endpoint, so that no search waits behind them
     runs: Runs
     sheets: Sheets
     _known: dict[str, Any] = field(default_factory=dict)  # the configuration at a version
@@ -36,7 +39,9 @@ class Serving:
     def open(cls, index: Path, settings: Settings, endpoint: Endpoint | None, work: Work) -> "Serving":
         """Raises `UsageError` when there is no index."""
         opened = Index.open(index)
-        return cls(opened, open_index(index, settings), settings, endpoint, work, Runs(index), Sheets())
+        answers = Work(MOST_ANSWERS, waiting=0)
+        searcher = open_index(index, settings)
+        return cls(opened, searcher, settings, endpoint, work, answers, Runs(index), Sheets())
 
     def current(self) -> Configuration:
         """What documents would be made with now; the space is not compared while the model is not here."""
@@ -53,6 +58,7 @@ class Serving:
     def close(self) -> None:
         self.runs.close()
         self.work.close()
+        self.answers.close()
         self.searcher.close()
         self.index.close()
 

@@ -1,6 +1,6 @@
 """Serving: what all requests share, opened when the server starts and closed when it ends."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from schemas.errors import ModelUnavailable
 from schemas.records import Configuration
 from schemas.settings import Settings, recipe
 from storage.index import Index
-from tasks.spaces import configuration
+from tasks.spaces import configuration, resolved
 
 MOST_ANSWERS = 16  # that the endpoint writes at once
 
@@ -54,6 +54,12 @@ class Serving:
             self._known.update(version=version, configuration=found)
         known: Configuration = self._known["configuration"]
         return known
+
+    def in_time(self) -> Settings:
+        """Settings with the model of the index, under which a child is done before the request is given up."""
+        settings = resolved(self.index.path, self.settings)
+        deadline_s = min(settings.limits.deadline_s, self.work.timeout_s * 0.8)
+        return replace(settings, limits=replace(settings.limits, deadline_s=deadline_s))
 
     def close(self) -> None:
         self.runs.close()

@@ -10,7 +10,7 @@ from fastapi.responses import Response, StreamingResponse
 
 from dashboard.api.addresses import passage_address
 from dashboard.api.models import AskBody, AskResult, ServedCitation
-from dashboard.problems import described, http_problem, problem_of, response_of
+from dashboard.problems import WRITES, described, http_problem, problem_of, response_of
 from dashboard.serving import Asking, Served, Serving
 from retrieval.answers import resolve
 from retrieval.asking import Asked
@@ -33,7 +33,7 @@ router = APIRouter(tags=["ask"])
             "description": "The result; as events: `found` (the result without its answer), `piece` (words of the "
             "answer), then `done` (the whole result) or `error` (a problem).",
         },
-        **described(400, 409, 422, 500, 502, 503),
+        **described(400, 409, 502, *WRITES),
     },
 )
 async def ask(

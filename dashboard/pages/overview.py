@@ -5,14 +5,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from dashboard.counts import overview_of
 from dashboard.live import live_of
 from dashboard.remedies import remedy_of
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
 from dashboard.trend import runs_trend
-from storage.overview import Overview, overview
 
-SHOWN_RUNS = 30
 LISTED_RUNS = 8
 router = APIRouter(include_in_schema=False)
 
@@ -31,7 +30,7 @@ async def summary(request: Request, served: Served) -> Response:
 
 
 def _values(served: Serving) -> dict[str, Any]:
-    seen: Overview = overview(served.index, served.current(), SHOWN_RUNS)
+    seen = overview_of(served)
     live = live_of(served)
     return {
         "seen": seen,

@@ -35,7 +35,7 @@ def passes(index: Index, migration: Migration, settings: Settings, choice: Choic
     Raises `UsageError` when the verdict is of other versions and its questions can't be read any more.
     """
     known = migration.gate
-    if choice.questions is None and known is None:
+    if choice.questions is None and known is None and not migration.questions:
         if choice.force:
             raise UsageError(
                 "--force switches against the verdict of the gate: give the --questions of the gate too"
@@ -68,14 +68,16 @@ def _digest(questions: Path) -> str:
 
 def _judged(index: Index, migration: Migration, settings: Settings, choice: Choice) -> Gate:
     known = migration.gate or {}
-    file = choice.questions or Path(str(known.get("questions", "")))
+    file = choice.questions or Path(migration.questions)
     try:
         questions = read_questions(file)
     except UsageError as error:
         if choice.questions is not None:
             raise
-        if choice.force:
+        if choice.force and known:
             return known
+        if not known:
+            raise
         raise UsageError(
             f"{error}. The verdict of the gate is of {_versions(known)}, and documents have changed since: give "
             "--questions again, or switch against the gate with --force"

@@ -25,6 +25,7 @@ from storage.migration import (
     begin,
     in_the_way,
     newest_migration,
+    record_questions,
     record_stage,
     remove_old,
     waive,
@@ -77,7 +78,10 @@ def migrate(path: Path, settings: Settings, choice: Choice) -> Migration | None:
         model = resolve_model(settings.model)
         with patient(index.path):
             setting = setting_of(settings.model, model)
-            migration = begin(index, space_of(model, settings), setting, choice.keep_days)
+            begin(index, space_of(model, settings), setting, choice.keep_days)
+        if choice.questions is not None:
+            record_questions(index, str(choice.questions.resolve()))
+        migration = _now(index)
         target, live = migration.target, spaces_of(index)[0].space
         if migration.stage == "held" and not missing(index, migration, target.space_id):
             may = _may_switch(index, migration, settings, choice)

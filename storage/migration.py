@@ -32,7 +32,7 @@ class Migration:
     state: State
     settings: Mapping[
         str, object
-    ]  # added: whether the target was made for it; keep_days: of the old space; stage
+    ]  # added: whether the target was made for it; keep_days: of the old space; stage; questions
     started_at: float
     ended_at: float | None  # of the last switch, or of the abort
     gate: Mapping[str, object] | None
@@ -41,6 +41,11 @@ class Migration:
     def run_id(self) -> str:
         """By which its versions are known."""
         return f"migration-{self.migration_id}"
+
+    @property
+    def questions(self) -> str:
+        """The file that it was last to be evaluated on; "" where none was named."""
+        return str(self.settings.get("questions", ""))
 
     @property
     def stage(self) -> str:
@@ -159,6 +164,13 @@ def record_stage(index: Index, stage: Stage) -> None:
     with transactions.writing(index.engine) as connection:
         migration = current(connection)
         record(connection, migration, settings=dict(migration.settings) | {"stage": stage})
+
+
+def record_questions(index: Index, questions: str) -> None:
+    """Keeps the file that the newest migration is to be evaluated on, for who goes on with it after a kill."""
+    with transactions.writing(index.engine) as connection:
+        migration = current(connection)
+        record(connection, migration, settings=dict(migration.settings) | {"questions": questions})
 
 
 def changed_since(index: Index, space_id: int, version: int) -> int:

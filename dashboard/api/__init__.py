@@ -10,6 +10,7 @@ def routers() -> tuple[APIRouter, ...]:
         document_parts,
         documents,
         evaluations,
+        migration,
         overview,
         runs,
         search,
@@ -17,5 +18,16 @@ def routers() -> tuple[APIRouter, ...]:
         uploads,
     )
 
-    modules = (search, ask, documents, document_parts, uploads, runs, overview, evaluations, status)
+    modules = (
+        search,
+        ask,
+        documents,
+        document_parts,
+        uploads,
+        runs,
+        overview,
+        evaluations,
+        migration,
+        status,
+    )
     return tuple(module.router for module in modules)

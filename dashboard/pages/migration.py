@@ -1,41 +1,71 @@
-"""Migration: how far one to another embedding model or chunker is, and what its gate said."""
+"""Migration: start, progress, gate report, switch, roll back. Each button calls what the HTTP API calls."""
 
-import json
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
+from dashboard.api.migration_models import StartBody, gate_body
+from dashboard.migrations import Seen, cancel, go, seen, start, waive
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
-from storage.level import progress_of
-from storage.lock import MIGRATION_FILE, holder
-from storage.migration import blockers, newest_migration
-from storage.spaces import spaces_of
 
 MOST_BLOCKERS = 100
-router = APIRouter(include_in_schema=False)
+router = APIRouter(prefix="/ui/migration", include_in_schema=False)
 
 
-@router.get("/ui/migration")
+@router.get("")
 async def show(request: Request, served: Served) -> Response:
-    values = await served.work.run(lambda: _values(served))
+    found = await served.work.run(lambda: seen(served))
     part = request.headers.get("hx-target") == "migration"
-    template = "migration_state.html.j2" if part else "migration.html.j2"
-    return page(request.scope, template, active="migration", **values)
+    return _page(request, found, "migration_state.html.j2" if part else "migration.html.j2")
 
 
-def _values(served: Serving) -> dict[str, Any]:
-    index = served.index
-    migration = newest_migration(index)
-    found = blockers(index, migration) if migration else ()
-    gate = dict(migration.gate) if migration and migration.gate else {}
-    return {
-        "spaces": spaces_of(index),
-        "migration": migration,
-        "level": progress_of(index, migration) if migration else None,
-        "blockers": found[:MOST_BLOCKERS],
-        "gate": gate,
-        "gate_json": json.dumps(gate, indent=2, sort_keys=True, ensure_ascii=False),
-        "at_work": holder(index.path, MIGRATION_FILE),
-    }
+@router.post("/start")
+async def begin(request: Request, served: Served, body: Annotated[StartBody, Form()]) -> Response:
+    return await _changed(request, served, lambda: start(served, body.start()))
+
+
+@router.post("/go/{way}")
+async def move(
+    request: Request,
+    served: Served,
+    way: Literal["switch", "rollback", "abort", "remove-old"],
+    force: Annotated[str, Form(max_length=1_000)] = "",
+) -> Response:
+    return await _changed(request, served, lambda: go(served, way, force))
+
+
+@router.post("/waive")
+async def leave_out(
+    request: Request, served: Served, document: Annotated[list[str] | None, Form(max_length=1_000)] = None
+) -> Response:
+    return await _changed(request, served, lambda: waive(served, document or []))
+
+
+@router.post("/cancel")
+async def stop(request: Request, served: Served) -> Response:
+    return await _changed(request, served, lambda: cancel(served))
+
+
+async def _changed(request: Request, served: Serving, change: Callable[[], object]) -> Response:
+    def both() -> Seen:
+        change()
+        return seen(served)
+
+    return _page(request, await served.work.run(both), "migration_state.html.j2")
+
+
+def _page(request: Request, found: Seen, template: str) -> Response:
+    gate = found.migration.gate if found.migration else None
+    return page(
+        request.scope,
+        template,
+        active="migration",
+        seen=found,
+        migration=found.migration,
+        level=found.level,
+        blockers=found.blockers[:MOST_BLOCKERS],
+        gate=gate_body(gate, found.changed) if gate else None,
+    )

@@ -18,7 +18,7 @@ from storage.lock import MIGRATION_FILE, holder
 from storage.migration import begin, in_the_way, newest_migration, record_gate, record_stage
 from storage.spaces import spaces_of
 from tasks.plan import space_of_model
-from tests.dashboard.conftest import reindex, serving, watched
+from tests.dashboard.conftest import ROOT, reindex, serving, watched
 from tests.dashboard.test_pages import findings
 
 MINILM, USE = "all-MiniLM-L6-v2", "universal-sentence-encoder-multilingual-3"
@@ -94,7 +94,7 @@ def test_what_is_not_offered_or_does_not_fit_is_refused_before_any_run(index: Pa
 
 def test_a_viewer_may_only_look(index: Path) -> None:
     tokens = {"PINCITE_TOKEN": "o" * 32, "PINCITE_VIEWER_TOKEN": "v" * 32}
-    with serving(index, **tokens) as server:
+    with serving(index, cwd=ROOT, **tokens) as server:
         with server.client(headers={"Authorization": f"Bearer {'v' * 32}"}) as viewer:
             assert viewer.get("/migration").status_code == 200
             page = viewer.get("/ui/migration", headers={"Accept": "text/html"})

@@ -242,9 +242,7 @@ def _say_all(
     for reason in reasons if isinstance(reasons, list) else ():
         say(f"gate      {one_line(str(reason))}")
     if migration.state == "building" and changed:
-        say(
-            f"gate      {changed} documents have changed since this verdict: both are evaluated again"
-        )
+        say(f"gate      {changed} documents changed since this verdict: both are evaluated again")
     for line in advice(load_settings(), live):
         complain(line)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from storage.verify import verify
 from tasks.spaces import resolved
 from tasks.supervise import tagged_processes
 from tasks.ways import Choice
+from tests.dashboard.conftest import reindex as reindex_without_prefect
 from tests.flows.test_reindex import reindex
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -236,3 +238,30 @@ def test_a_killed_migration_goes_on_with_what_it_had_published(tmp_path: Path) -
     done = migrate(index, resolved(index, Settings(model=USE)), Choice())
     assert done is not None and done.state == "switched" and done.migration_id == begun.migration_id
     assert_level(index)
+
+
+@pytest.mark.slow
+def test_the_command_line_waits_for_the_word_and_starts_no_server_for_what_takes_a_moment(
+    docs: Path, tmp_path: Path
+) -> None:
+    index = tmp_path / "index"
+    reindex_without_prefect(index, docs.resolve())
+
+    def told(*arguments: object) -> tuple[int, str, str, bool]:
+        """(exit code, state, stage, whether a Prefect server was started)."""
+        shutil.rmtree(index / "prefect", ignore_errors=True)
+        with pincite("migrate", *arguments, "--index", index, "--json") as process:
+            out, errors = process.communicate(timeout=200)
+        assert out, errors
+        said = json.loads(out)
+        return process.returncode, said["state"], said["stage"], (index / "prefect").exists()
+
+    assert told("--status") == (0, "none", None, False)
+    assert told("--model", USE, "--no-switch") == (0, "building", "held", True)
+    assert told("--status") == (0, "building", "held", False)
+    assert told() == (0, "switched", None, True)
+    assert told("--rollback") == (0, "rolled back", None, False)
+    assert told("--abort") == (0, "aborted", None, False)
+    with pincite("migrate", "--chunker", "Z", "--index", index) as process:
+        assert "unknown chunking strategy 'Z'" in process.communicate(timeout=200)[1]
+    assert process.returncode == 2 and not (index / "prefect").exists()

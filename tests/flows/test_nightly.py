@@ -169,17 +169,20 @@ def test_a_schedule_without_cron_has_no_times_and_a_wrong_one_is_named() -> None
         schedule_of(Schedule("61 2 * * *"))
 
 
-def test_prefect_yaml_names_the_flow_and_a_schedule_that_prefect_takes() -> None:
+def test_prefect_yaml_names_the_flows_that_are_served_and_a_schedule_that_prefect_takes() -> None:
     from prefect.flows import load_flow_from_entrypoint
 
-    from flows.schedule import schedule_of
+    from flows.schedule import DEPLOYMENTS, schedule_of
 
-    (deployment,) = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
-    flow = load_flow_from_entrypoint(deployment["entrypoint"])
-    assert flow.name == "nightly"
-    (schedule,) = deployment["schedules"]
-    assert schedule_of(Schedule(schedule["cron"], schedule["timezone"])) is not None
-    assert set(deployment["parameters"]) <= set(flow.parameters.properties)
+    deployments = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
+    for deployment in deployments:
+        flow = load_flow_from_entrypoint(deployment["entrypoint"])
+        assert DEPLOYMENTS[f"{flow.name}/{deployment['name']}"] == deployment["description"]
+        for schedule in deployment.get("schedules", ()):
+            assert schedule_of(Schedule(schedule["cron"], schedule["timezone"])) is not None
+        assert set(deployment["parameters"]) <= set(flow.parameters.properties)
+        assert deployment["concurrency_limit"] == {"limit": 1, "collision_strategy": "CANCEL_NEW"}
+    assert len(deployments) == len(DEPLOYMENTS)
 
 
 @pytest.mark.slow

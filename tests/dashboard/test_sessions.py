@@ -10,7 +10,7 @@ import pytest
 
 from dashboard.session_store import SessionStore
 from dashboard.sessions import LASTS_S, Rate, Sessions
-from tests.dashboard.conftest import Server, reindex, serving
+from tests.dashboard.conftest import Server, serving
 
 OPERATOR, VIEWER = "operator-of-the-tests-0123", "viewer-of-the-tests-01234567"
 TOKENS = {"PINCITE_TOKEN": OPERATOR, "PINCITE_VIEWER_TOKEN": VIEWER}

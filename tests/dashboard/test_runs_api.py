@@ -1,8 +1,8 @@
-"""Runs, orders and retries over HTTP, beside the pages that do the same."""
+"""Runs, orders, retries, counts and evaluations over HTTP, beside the pages that do the same."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path
 
@@ -11,10 +11,12 @@ import pytest
 
 from storage import ledger, transactions
 from storage.choosing import reason_digest
+from storage.evaluations import keep
 from storage.index import Index
 from tests.dashboard.conftest import Server, reindex, serving
 from tests.dashboard.test_runs import working
 from tests.dashboard.test_sessions import HTML, csrf_of
+from tests.storage.test_evaluations import RESULT
 
 NO_PREFECT = {"PREFECT_API_URL": "http://127.0.0.1:9/api"}
 """A Prefect server that is not there: an order is taken, and lost some seconds later. No test here needs its run."""
@@ -169,3 +171,18 @@ def test_the_overview_is_that_of_the_page(here: Here, client: httpx.Client) -> N
     assert [one["collection"] for one in told["sources"]] == ["docs"]
     assert told["runs"] == client.get("/runs", params={"limit": 30}).json()["runs"]
     assert told["schedule"]["cron"] == ""
+
+
+def test_evaluations_are_listed_by_set_and_opened_by_name(here: Here, client: httpx.Client) -> None:
+    assert client.get("/evaluations").json() == {"series": []}
+    stored = [keep(here.index, replace(RESULT, version=version)) for version in (3, 7)]
+    (series,) = client.get("/evaluations").json()["series"]
+    assert series["name"] == RESULT.set_name
+    assert [one["name"] for one in series["evaluations"]] == [one.name for one in stored]
+    told = client.get(f"/evaluations/{stored[1].name}").json()
+    assert told["made"] == series["evaluations"][1] and told["cut"] == 4
+    assert [one["question_id"] for one in told["lost"]] == ["q2"]
+    page = client.get(f"/ui/evaluation/{stored[1].name}", headers=HTML)
+    assert page.status_code == 200 and "q2" in page.text
+    for name in ("none", "..%2f..%2fledger", "000003-%00"):
+        assert client.get(f"/evaluations/{name}").status_code == 404

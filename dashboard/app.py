@@ -11,7 +11,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.staticfiles import StaticFiles
 
 from dashboard import api, pages, problems
-from dashboard.guard import BodyLimits, Guard
+from dashboard.bodies import BodyLimits
+from dashboard.guard import Guard
 from dashboard.live import Feed, live_of
 from dashboard.mcp_server import create_mcp
 from dashboard.problem_page import problem_response

@@ -4,22 +4,20 @@ Host name → who it is, wrong tokens at a rate → Origin → role → rate →
 → headers
 """
 
-import asyncio
 import re
 import time
 from collections import deque
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dashboard.bodies import BodyLimits, Refusal, counted, read_within
 from dashboard.problem_page import is_page, problem_response
 from dashboard.problems import http_problem
 from dashboard.security import Access, Principal
@@ -46,21 +44,6 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 """Of every response that does not set its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class BodyLimits:
-    size_bytes: int = 256 << 10
-    timeout_s: float = 15.0  # for the whole body to arrive
-    upload_bytes: int = 512 << 20  # of a file, for what takes one
-    piece_s: float = 30.0  # between two pieces of a file
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    status: int
-    reason: str
-    headers: dict[str, str] = field(default_factory=dict)
 
 
 class Guard:
@@ -94,7 +77,7 @@ class Guard:
         files = _FILES.get(scope["method"])
         whole = files is None or files.fullmatch(scope["path"]) is None
         if refused is None and whole:
-            refused = await self._read_within(scope, receive, messages)
+            refused = await read_within(self._limits, headers, receive, messages)
         if refused is None:
             refused = self._forged(scope, headers, principal, session, messages)
         if refused is not None:
@@ -105,7 +88,7 @@ class Guard:
         async def replay() -> Message:
             return messages.popleft() if messages else await receive()
 
-        await self._app(scope, replay if whole else self._counted(headers, receive), guarded)
+        await self._app(scope, replay if whole else counted(self._limits, headers, receive), guarded)
 
     def _set_cookie(self, value: str) -> str:
         return cookie_header(self._sessions.cookie, value, LASTS_S)
@@ -193,69 +176,6 @@ class Guard:
         else:
             response = problem_response(scope, http_problem(refused.status, refused.reason), headers)
         await response(scope, receive, send)
-
-    async def _read_within(self, scope: Scope, receive: Receive, messages: deque[Message]) -> Refusal | None:
-        try:
-            async with asyncio.timeout(self._limits.timeout_s):
-                return await self._read(scope, receive, messages)
-        except TimeoutError:
-            return Refusal(408, f"the body did not arrive within {self._limits.timeout_s:g} s")
-
-    async def _read(self, scope: Scope, receive: Receive, messages: deque[Message]) -> Refusal | None:
-        most = self._limits.size_bytes
-        said = Refusal(413, f"the body is larger than {most:,} bytes")
-        length = Headers(scope=scope).get("content-length", "0")
-        if not length.isdecimal() or int(length) > most:
-            return said
-        taken = 0
-        while True:
-            message = await receive()
-            messages.append(message)
-            taken += len(message.get("body", b""))
-            if taken > most:
-                return said
-            if message["type"] != "http.request" or not message.get("more_body", False):
-                return None
-
-    async def _piece(self, receive: Receive) -> Message:
-        try:
-            async with asyncio.timeout(self._limits.piece_s):
-                return await receive()
-        except TimeoutError as error:
-            said = f"no piece of the file for {self._limits.piece_s:g} s"
-            raise HTTPException(408, said, {"Connection": "close"}) from error
-
-    def _counted(self, headers: Headers, receive: Receive) -> Receive:
-        """The body of a file, piece by piece, within its own limits."""
-        most = self._limits.upload_bytes + (64 << 10)  # and the other fields of its form
-        close = {"Connection": "close"}  # what is left of the file is not read
-        too_large = HTTPException(413, f"the file is larger than {self._limits.upload_bytes:,} bytes", close)
-        taken = 0
-
-        async def refused() -> HTTPException:
-            """What is on its way is read, or the sender would never see the answer; not without end."""
-            dropped = 0
-            while dropped < _DROPPED_BYTES and (message := await self._piece(receive)).get(
-                "more_body", False
-            ):
-                dropped += len(message.get("body", b""))
-            return too_large
-
-        async def counted() -> Message:
-            nonlocal taken
-            length = headers.get("content-length", "0")
-            if not length.isdecimal() or int(length) > most:
-                raise await refused()
-            message = await self._piece(receive)
-            taken += len(message.get("body", b""))
-            if taken > most:
-                raise await refused()
-            return message
-
-        return counted
-
-
-_DROPPED_BYTES = 16 << 20
 
 
 def cookie_header(name: str, value: str, lasts_s: int) -> str:

@@ -13,6 +13,7 @@ from prefect.states import Completed, Failed
 
 from flows.migration import carry_out, went
 from flows.settings import load_settings
+from schemas.errors import PinciteError
 from storage.index import Index
 from storage.migration import Migration, in_the_way
 from tasks.ways import Choice, Way
@@ -49,7 +50,10 @@ def migrate(
         switch,
         say=get_run_logger().info,
     )
-    done = carry_out(Path(index), way, load_settings(model=model, chunker=chunker), choice)
+    try:
+        done = carry_out(Path(index), way, load_settings(model=model, chunker=chunker), choice)
+    except PinciteError as error:  # with its own words, and no traceback in the log
+        return Failed(message=str(error), data=error)
     return _state_of(Path(index), done, way, choice)
 
 

@@ -157,6 +157,7 @@ def test_one_that_is_held_waits_for_the_word_and_its_verdict_is_renewed_when_doc
 @pytest.mark.usefixtures("api")
 def test_the_flow_ends_in_a_state_that_says_what_came_of_it(tmp_path: Path) -> None:
     from flows.migrate import migrate as flow
+    from flows.migrate import run_here
 
     source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
     spare_pump(source, questions)
@@ -172,9 +173,12 @@ def test_the_flow_ends_in_a_state_that_says_what_came_of_it(tmp_path: Path) -> N
     assert state.message == f"the migration to {USE}, A is rolled back"
     assert flow(path, "abort", return_state=True).is_completed()
     state = flow(path, "switch", return_state=True)
-    assert state.is_failed() and "no migration is under way: the last migration is aborted" in str(
-        state.message
+    assert (state.name, state.message) == (
+        "Failed",
+        "no migration is under way: the last migration is aborted",
     )
+    with pytest.raises(UsageError, match="the last migration is aborted"):
+        run_here(index, "switch")
 
 
 @pytest.mark.usefixtures("api")
@@ -247,7 +251,7 @@ def test_the_command_line_waits_for_the_word_and_starts_no_server_for_what_takes
     index = tmp_path / "index"
     reindex_without_prefect(index, docs.resolve())
 
-    def told(*arguments: object) -> tuple[int, str, str, bool]:
+    def told(*arguments: object) -> tuple[int, str, str | None, bool]:
         """(exit code, state, stage, whether a Prefect server was started)."""
         shutil.rmtree(index / "prefect", ignore_errors=True)
         with pincite("migrate", *arguments, "--index", index, "--json") as process:

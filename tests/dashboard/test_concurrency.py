@@ -6,19 +6,15 @@ import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from dashboard.live import Feed, Live
-from dashboard.serving import MOST_ANSWERS
 from dashboard.work import Work
 from schemas.errors import IndexBusy
 from tests.dashboard.conftest import Server, reindex, serving
-from tests.doubles.chat_server import answering
-from tests.doubles.chat_server import serving as chatting
 
 SEARCHERS = 20
 VERSIONS = 4
@@ -179,38 +175,3 @@ def test_however_many_are_told_the_ledger_is_looked_at_once_a_beat() -> None:
     asyncio.run(told())
     apart = [later - earlier for earlier, later in pairwise(looks)]
     assert 2 <= len(looks) <= 8 and min(apart) >= 0.17
-
-
-def test_answers_that_are_waited_for_are_bounded_and_hold_up_no_search(growing: tuple[Path, Path]) -> None:
-    _, index = growing
-    released = threading.Event()
-
-    def slow(handler: BaseHTTPRequestHandler) -> None:
-        released.wait(60)
-        answering("It is the pump [1].")(handler)
-
-    settings = {"PINCITE_ANSWER__MODEL": "any", "PINCITE_ANSWER__TIMEOUT_S": "90"}
-    body = {"question": "pump version", "threshold": 2}
-    events = {"Accept": "text/event-stream"}
-    with chatting(slow) as chat, serving(index, PINCITE_ANSWER__BASE_URL=chat.base_url, **settings) as server:
-
-        def ask() -> tuple[int, str]:
-            with server.client() as client:
-                answer = client.post("/ask", json=body, headers=events)
-                return answer.status_code, answer.text
-
-        with ThreadPoolExecutor(MOST_ANSWERS) as pool, server.client() as client:
-            try:
-                asking = [pool.submit(ask) for _ in range(MOST_ANSWERS)]
-                until = time.monotonic() + 60
-                while len(chat.received) < MOST_ANSWERS and time.monotonic() < until:
-                    time.sleep(0.05)
-                told = client.post("/ask", json=body, headers=events)
-                assert told.status_code == 503 and told.headers["retry-after"]
-                assert client.post("/ask", json=body).status_code == 503
-                found = client.post("/search", json={"query": "pump", "mode": "bm25"})
-                assert found.status_code == 200 and len(found.json()["hits"]) == 5
-            finally:
-                released.set()
-            assert {status for status, _ in (one.result() for one in asking)} == {200}
-            assert client.post("/ask", json=body).json()["answer"] == "It is the pump [1]."

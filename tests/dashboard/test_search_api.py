@@ -1,12 +1,15 @@
 """POST /search and /ask."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from dashboard.serving import MOST_ANSWERS
 from tests.dashboard.conftest import HOSTILE, HOSTILE_NAME, Ids, Server, serving
 from tests.doubles.chat_server import answering, delta, refusing, sse
 from tests.doubles.chat_server import serving as chatting
@@ -197,6 +200,30 @@ def test_an_endpoint_that_fails_leaves_the_citations(asking: Any) -> None:
     events = events_of(asking(sse(delta("It st")), "text/event-stream")[0])
     assert [name for name, _ in events] == ["found", "piece", "error"]
     assert events[-1][1]["status"] == 502 and "ended the stream" in events[-1][1]["detail"]
+
+
+def test_answers_that_are_waited_for_are_bounded_and_hold_up_no_search(asking: Any) -> None:
+    released, arrived = threading.Event(), threading.Semaphore(0)
+
+    def slow(handler: Any) -> None:
+        arrived.release()
+        released.wait(60)
+        answering("It stops [1].")(handler)
+
+    with ThreadPoolExecutor(MOST_ANSWERS) as pool:
+        try:
+            waiting = [pool.submit(asking, slow, "text/event-stream") for _ in range(MOST_ANSWERS)]
+            assert all(arrived.acquire(timeout=60) for _ in waiting)
+            for accept in ("text/event-stream", "application/json"):
+                told, _ = asking(slow, accept)
+                assert told.status_code == 503 and told.headers["retry-after"]
+                refused, _ = asking(slow, accept, threshold=0.01)
+                assert refused.status_code == 200 and "NO ANSWER" in refused.text
+        finally:
+            released.set()
+        for one in waiting:
+            assert events_of(one.result()[0])[-1][1]["answer"] == "It stops [1]."
+    assert asking(answering("Free again."), "application/json")[0].json()["answer"] == "Free again."
 
 
 def test_hostile_text_is_data_in_prompt_and_json(client: httpx.Client, ids: Ids) -> None:

@@ -15,6 +15,14 @@ from tests.dashboard.conftest import Server, serving
 OPERATOR, VIEWER = "operator-of-the-tests-0123", "viewer-of-the-tests-01234567"
 TOKENS = {"PINCITE_TOKEN": OPERATOR, "PINCITE_VIEWER_TOKEN": VIEWER}
 HTML = {"Accept": "text/html"}
+API_WRITES = (
+    ("POST", "/runs"),
+    ("POST", "/runs/any/cancel"),
+    ("POST", "/orders/any/cancel"),
+    ("POST", "/retry"),
+    ("POST", "/documents"),
+    ("PUT", "/documents/any/file"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +84,11 @@ def test_a_viewer_reads_and_changes_nothing(closed: Server) -> None:
                 == 200
             )
             assert program.post("/ui/runs", headers=own).status_code == 403
+            for path in ("/overview", "/runs", "/orders", "/documents", "/evaluations", "/threshold"):
+                assert program.get(path, headers=own).status_code == 200, path
+            for method, path in API_WRITES:
+                told = program.request(method, path, headers=own)
+                assert told.status_code == 403 and "may only read" in told.json()["detail"], path
 
 
 def test_a_write_under_a_cookie_needs_the_token_of_its_session(closed: Server) -> None:
@@ -84,8 +97,8 @@ def test_a_write_under_a_cookie_needs_the_token_of_its_session(closed: Server) -
         sign_in(other, OPERATOR)
         foreign = csrf_of(other.get("/", headers=HTML).text)
         for headers in ({}, {"X-CSRF-Token": "x"}, {"X-CSRF-Token": foreign}):
-            for path in ("/ui/runs", "/ui/logout"):
-                assert client.post(path, headers=headers).status_code == 403
+            for method, path in (("POST", "/ui/runs"), ("POST", "/ui/logout"), *API_WRITES):
+                assert client.request(method, path, headers=headers).status_code == 403, path
             told = client.post("/search", headers=headers, json={"query": "pump", "mode": "bm25"})
             assert told.status_code == 403
             upload = client.post("/ui/upload", headers=headers, files={"file": ("a.txt", b"text")})

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from evaluation.comparing import DESTROYED
 from evaluation.metrics import success_at
 from evaluation.passages import NEEDLE
-from evaluation.statistics import paired_difference, share
+from evaluation.statistics import holm, paired_difference, share
 from schemas.evaluation import Judged, Mean, Pair, Result, Share, Verdict
 
 
@@ -24,10 +24,12 @@ class Measured:
 
 
 def measured(verdict: Verdict, candidate: Result, baseline: Result) -> tuple[Measured, ...]:
-    """One for each pair of the verdict of `gate(candidate, baseline)`, in its order."""
+    """One for each pair of the verdict of `gate(candidate, baseline)`, in its order. Holm's p runs over all of them."""
     new, old = _answered(candidate), _answered(baseline)
     common = [one for one in new if one in old]
-    return tuple(_measure(pair, [old[one] for one in common]) for pair in verdict.pairs)
+    p_holm = holm([pair.p for pair in verdict.pairs])
+    both = [old[one] for one in common]
+    return tuple(_measure(pair, p, both) for pair, p in zip(verdict.pairs, p_holm, strict=True))
 
 
 def _answered(result: Result) -> dict[str, Judged]:
@@ -38,7 +40,7 @@ def _answered(result: Result) -> dict[str, Judged]:
     }
 
 
-def _measure(pair: Pair, old: list[Judged]) -> Measured:
+def _measure(pair: Pair, p_holm: float | None, old: list[Judged]) -> Measured:
     had = _whole(old) if pair.metric == DESTROYED else _found(old, int(pair.metric.partition("@")[2]))
     won, lost = len(pair.won), len(pair.lost)
     both = had - lost
@@ -50,7 +52,7 @@ def _measure(pair: Pair, old: list[Judged]) -> Measured:
         won=won,
         lost=lost,
         p=pair.p,
-        p_holm=pair.p_holm,
+        p_holm=p_holm,
     )
 
 

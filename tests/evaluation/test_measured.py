@@ -38,7 +38,16 @@ def test_each_metric_has_both_shares_and_their_difference() -> None:
         "whole": (5, 4, 0, 1),
     }
     assert rows["recall@4"].difference.value == pytest.approx(0.2)
+    assert (rows["recall@1"].p, rows["recall@4"].p, rows["recall@4"].p_holm) == (1.0, 1.0, 1.0)
     assert rows["recall@20"].p is None and rows["recall@20"].difference.value == 0
+
+
+def test_holms_p_runs_over_the_metrics_of_the_table() -> None:
+    old, new = result([1] * 10, [False] * 10), result([None] * 10, [False] * 10)
+    rows = measured(gate(new, old), new, old)
+    p = 2 * 0.5**10
+    assert [row.p for row in rows] == [pytest.approx(p)] * 4 + [None]
+    assert [row.p_holm for row in rows] == [pytest.approx(4 * p)] * 4 + [None]
 
 
 counts = st.integers(0, 60)

@@ -24,7 +24,7 @@ class Measured:
 
 
 def measured(verdict: Verdict, candidate: Result, baseline: Result) -> tuple[Measured, ...]:
-    """One for each pair of the verdict of `gate(candidate, baseline)`, in its order. Holm's p runs over all of them."""
+    """One a pair of the verdict of `gate(candidate, baseline)`, in its order; Holm's p runs over all of them."""
     new, old = _answered(candidate), _answered(baseline)
     common = [one for one in new if one in old]
     p_holm = holm([pair.p for pair in verdict.pairs])

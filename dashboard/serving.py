@@ -16,6 +16,7 @@ from schemas.errors import ModelUnavailable
 from schemas.records import Configuration
 from schemas.settings import Settings, recipe
 from storage.index import Index
+from storage.overview import Overviews
 from tasks.spaces import configuration
 
 
@@ -30,13 +31,15 @@ class Serving:
     work: Work
     runs: Runs
     sheets: Sheets
+    overviews: Overviews
     _known: dict[str, Any] = field(default_factory=dict)  # the configuration at a version
 
     @classmethod
     def open(cls, index: Path, settings: Settings, endpoint: Endpoint | None, work: Work) -> "Serving":
         """Raises `UsageError` when there is no index."""
         opened = Index.open(index)
-        return cls(opened, open_index(index, settings), settings, endpoint, work, Runs(index), Sheets())
+        searcher = open_index(index, settings)
+        return cls(opened, searcher, settings, endpoint, work, Runs(index), Sheets(), Overviews(opened))
 
     def current(self) -> Configuration:
         """What documents would be made with now; the space is not compared while the model is not here."""
@@ -54,6 +57,7 @@ class Serving:
         self.runs.close()
         self.work.close()
         self.searcher.close()
+        self.overviews.close()
         self.index.close()
 
 

@@ -14,7 +14,7 @@ from dashboard.serving import Served, Serving
 from dashboard.templating import page
 from dashboard.trend import runs_trend
 from schemas.errors import IndexBusy
-from storage.overview import Overview, RunRow, outcomes_of, overview, runs_of
+from storage.overview import Overview, RunRow, outcomes_of, runs_of
 
 SHOWN_RUNS = 30
 LISTED_RUNS = 8
@@ -100,7 +100,7 @@ def live_values(served: Serving, progress: Progress | None) -> dict[str, Any]:
 
 
 def _values(served: Serving) -> dict[str, Any]:
-    seen: Overview = overview(served.index, served.current(), SHOWN_RUNS)
+    seen: Overview = served.overviews.now(served.current(), SHOWN_RUNS)
     return {
         "seen": seen,
         "index": served.index.path.resolve(),

@@ -61,12 +61,13 @@ class Serving:
         self.index.close()
 
 
-def _of_request(request: Request) -> Serving:
+# Coroutines: what is no coroutine, FastAPI hands to a thread, which costs a short search as much as its words.
+async def _of_request(request: Request) -> Serving:
     serving: Serving = request.app.state.serving
     return serving
 
 
-def _principal(request: Request) -> Principal:
+async def _principal(request: Request) -> Principal:
     principal: Principal = request.state.principal
     return principal
 

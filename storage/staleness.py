@@ -73,7 +73,8 @@ def live_groups(connection: sa.Connection, space_id: int) -> tuple[LiveGroup, ..
     unread = sa.func.sum(sa.case((revisions.c.encoder_fit, 0), else_=1))
     live_now = revisions.c.space_id == space_id, revisions.c.ended_version.is_(None)
     query = sa.select(*by, sa.func.count(), *sums, unread).where(*live_now).group_by(*by).order_by(*by)
-    return tuple(LiveGroup(*row) for row in connection.execute(query))
+    rows: Sequence[Sequence[Any]] = connection.execute(query).all()
+    return tuple(LiveGroup(*row) for row in rows)
 
 
 def stale_counts(

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 
+from dashboard.next_run import next_run
 from dashboard.remedies import remedy_of
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
@@ -107,6 +108,10 @@ def _values(served: Serving) -> dict[str, Any]:
         "trend": runs_trend(seen.runs),
         "listed": seen.runs[:LISTED_RUNS],
         "schedule": served.settings.schedule,
+        "next_run": next_run(served.settings.schedule, time.time()),
+        "last_run": next(
+            (run for run in seen.runs if run.kind == "reindex" and run.state != "running"), None
+        ),
         "remedy_of": remedy_of,
         **live_values(served, progress_of(served)),
     }

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import repeat
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -9,10 +10,11 @@ from fastapi.responses import Response
 from markupsafe import Markup
 
 from dashboard.api.models import MOST_CHARACTERS, MOST_HITS
-from dashboard.marks import TermCount, marked
+from dashboard.marks import Marker
 from dashboard.problems import Problem, problem_of
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
+from retrieval.bm25 import TermShare
 from retrieval.filters import Filters
 from retrieval.fusion import RRF_K
 from retrieval.ranking import Mode
@@ -36,45 +38,21 @@ class ShownHit:
     hit: Hit
     document_id: str
     quote: Markup
-    terms: list[TermCount]
+    terms: tuple[TermShare, ...]  # of which its BM25 score is the sum
     dense_share: float | None  # of the RRF score
     bm25_share: float | None
 
 
+@dataclass(frozen=True, slots=True)
 class Asked:
     """The fields of the page's address."""
 
-    def __init__(
-        self,
-        q: Annotated[str, Query(max_length=MOST_CHARACTERS)] = "",
-        mode: _Text = "hybrid",
-        rerank: _Text = "",
-        k: Annotated[int, Query(ge=1, le=MOST_HITS)] = 10,
-        threshold: _Text = "",
-        documents: _Text = "",
-        folders: _Text = "",
-        types: _Text = "",
-        languages: _Text = "",
-        since: _Text = "",
-        before: _Text = "",
-        confidence: _Text = "",
-    ) -> None:
-        self.q = q.strip()
-        if mode not in MODES:
-            raise UsageError(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
-        self.mode: Mode = mode
-        self.rerank = bool(rerank)
-        self.k = k
-        self.threshold = threshold
-        self.filters = {
-            "documents": documents,
-            "folders": folders,
-            "types": types,
-            "languages": languages,
-            "since": since,
-            "before": before,
-            "confidence": confidence,
-        }
+    q: str
+    mode: Mode
+    rerank: bool
+    k: int
+    threshold: str
+    filters: dict[str, str]
 
     def as_filters(self) -> Filters:
         """Raises `UsageError` for a date or number that is none."""
@@ -87,8 +65,36 @@ class Asked:
         )
 
 
+async def _asked(
+    q: Annotated[str, Query(max_length=MOST_CHARACTERS)] = "",
+    mode: _Text = "hybrid",
+    rerank: _Text = "",
+    k: Annotated[int, Query(ge=1, le=MOST_HITS)] = 10,
+    threshold: _Text = "",
+    documents: _Text = "",
+    folders: _Text = "",
+    types: _Text = "",
+    languages: _Text = "",
+    since: _Text = "",
+    before: _Text = "",
+    confidence: _Text = "",
+) -> Asked:
+    if mode not in MODES:
+        raise UsageError(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
+    filters = {
+        "documents": documents,
+        "folders": folders,
+        "types": types,
+        "languages": languages,
+        "since": since,
+        "before": before,
+        "confidence": confidence,
+    }
+    return Asked(q.strip(), mode, bool(rerank), k, threshold, filters)
+
+
 @router.get("/ui/search")
-async def show(request: Request, served: Served, asked: Annotated[Asked, Depends()]) -> Response:
+async def show(request: Request, served: Served, asked: Annotated[Asked, Depends(_asked)]) -> Response:
     found = await served.work.run(lambda: _found(served, asked))
     return page(
         request.scope,
@@ -113,11 +119,16 @@ def _found(served: Serving, asked: Asked) -> dict[str, Any]:
             cut = given
         if asked.q:
             results = served.searcher.search(
-                asked.q, mode=asked.mode, k=asked.k, filters=asked.as_filters(), rerank=asked.rerank
+                asked.q,
+                mode=asked.mode,
+                k=asked.k,
+                filters=asked.as_filters(),
+                rerank=asked.rerank,
+                explain=True,
             )
     except PinciteError as error:
         problem = problem_of(error)
-    hits = [_shown(asked.q, asked.mode, hit) for hit in results.hits] if results else []
+    hits = _shown(asked, results) if results else []
     return {"known": _told(known), "cut": cut, "problem": problem, "results": results, "hits": hits}
 
 
@@ -129,15 +140,19 @@ def _told(known: Threshold) -> dict[str, Any]:
     }
 
 
-def _shown(query: str, mode: Mode, hit: Hit) -> ShownHit:
-    fused = mode == "hybrid"
-    return ShownHit(
-        hit,
-        document_of(hit.chunk_id),
-        *marked(query, hit.content),
-        1 / (RRF_K + hit.dense_rank) if fused and hit.dense_rank else None,
-        1 / (RRF_K + hit.bm25_rank) if fused and hit.bm25_rank else None,
-    )
+def _shown(asked: Asked, results: Results) -> list[ShownHit]:
+    marker, fused = Marker(asked.q), asked.mode == "hybrid"
+    return [
+        ShownHit(
+            hit,
+            document_of(hit.chunk_id),
+            marker.marked(hit.content),
+            shares,
+            1 / (RRF_K + hit.dense_rank) if fused and hit.dense_rank else None,
+            1 / (RRF_K + hit.bm25_rank) if fused and hit.bm25_rank else None,
+        )
+        for hit, shares in zip(results.hits, results.shares or repeat(()), strict=False)
+    ]
 
 
 def _several(given: str) -> tuple[str, ...]:

@@ -137,7 +137,9 @@ def test_a_frequent_word_is_not_counted_where_it_can_change_nothing() -> None:
     assert len(found._candidates(10)) == 30
 
 
-@given(documents=st.lists(st.lists(st.sampled_from(WORDS)), min_size=1), query=st.lists(st.sampled_from(WORDS)))
+@given(
+    documents=st.lists(st.lists(st.sampled_from(WORDS)), min_size=1), query=st.lists(st.sampled_from(WORDS))
+)
 def test_the_shares_of_the_terms_are_the_score(documents: list[list[str]], query: list[str]) -> None:
     texts = [" ".join(one) for one in documents]
     scores, rows = asked(texts, " ".join(query)), np.arange(len(texts))

@@ -1,6 +1,7 @@
 """The pages of kept evaluations: their trend, and each one's whole report, which can run nothing."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from schemas.settings import Settings
 from storage.evaluations import drop_reports, keep, keep_report
 from storage.index import Index
 from tests.dashboard.conftest import serving, space, watched
+from tests.dashboard.test_pages import findings
 
 REPORT = (
     "<!doctype html><html lang=en><title>Report</title><style>h1 { color: green }</style><h1>All of it</h1>"
@@ -72,3 +74,22 @@ def test_a_report_runs_nothing_and_sends_nothing(index: Path, browser: Browser) 
         seen.page.locator("button").click()
         seen.page.wait_for_timeout(200)
         assert seen.page.url.endswith("/report") and len(seen.faults) >= 2
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_pages_of_evaluations_are_accessible_at_any_width(
+    index: Path, browser: Browser, width: int
+) -> None:
+    kept = keep(index, result(1, 1))
+    keep(
+        index,
+        replace(
+            result(9, 2), set_name="another-set-with-a-name-that-is-very-long-and-has-no-place-to-break-at"
+        ),
+    )
+    keep_report(index, kept.name, REPORT)
+    with serving(index) as server, watched(browser, viewport={"width": width, "height": 740}) as seen:
+        for path in ("/ui/evaluation", f"/ui/evaluation/{kept.name}"):
+            seen.page.goto(server.url + path)
+            assert findings(seen) == [], path
+            assert seen.page.evaluate("document.documentElement.scrollWidth") <= width, path

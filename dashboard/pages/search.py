@@ -14,6 +14,7 @@ from dashboard.marks import Marker
 from dashboard.problems import Problem, problem_of
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
+from dashboard.why import shares_of
 from retrieval.bm25 import TermShare
 from retrieval.filters import Filters
 from retrieval.fusion import RRF_K
@@ -141,17 +142,12 @@ def _told(known: Threshold) -> dict[str, Any]:
 
 
 def _shown(asked: Asked, results: Results) -> list[ShownHit]:
-    marker, fused = Marker(asked.q), asked.mode == "hybrid"
+    marker = Marker(asked.q)
     return [
         ShownHit(
-            hit,
-            document_of(hit.chunk_id),
-            marker.marked(hit.content),
-            shares,
-            1 / (RRF_K + hit.dense_rank) if fused and hit.dense_rank else None,
-            1 / (RRF_K + hit.bm25_rank) if fused and hit.bm25_rank else None,
+            hit, document_of(hit.chunk_id), marker.marked(hit.content), terms, *shares_of(asked.mode, hit)
         )
-        for hit, shares in zip(results.hits, results.shares or repeat(()), strict=False)
+        for hit, terms in zip(results.hits, results.shares or repeat(()), strict=False)
     ]
 
 

@@ -1,9 +1,11 @@
 """Server time of the dashboard's pages on a large ledger, and a search page against the same search in Python.
 
-python -m benchmarks.dashboard [--documents 100000] [--chunks 10]
+python -m benchmarks.dashboard [--documents 100000] [--chunks 10] [--passages 1000000]
 
-The ledger's rows are written in bulk: documents and revisions, a tenth failed, no segments. For the search page an
-index of 3,000 chunks with random vectors is made; its queries go in turn to the page and to the Python call.
+The ledger's rows are written in bulk: documents and revisions, a tenth failed, the others all made with an older
+extractor, no segments. For the search page an index of 3,600 chunks with random vectors is made, and with --passages
+one of so many too; queries go in turn to the page and to the Python calls that bring the same: `Searcher.search` with
+the shares of the terms, and `threshold`. The application is called without a network or an HTTP client.
 """
 
 import argparse
@@ -12,20 +14,26 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
-import httpx
 import sqlalchemy as sa
+from fastapi import FastAPI
+from starlette.types import Message
 
+from benchmarks.retrieval_index import make_index, queries
 from dashboard.app import create_app
 from dashboard.security import access_of
 from dashboard.serving import Serving
+from retrieval.ranking import Mode
 from schemas.settings import Settings, recipe
 from storage import ledger, transactions
 from storage.index import Index
 from tests.dashboard.conftest import reindex, space
 
 ROUNDS = 7
+MODES: tuple[Mode, ...] = ("hybrid", "bm25")
 PAGES = (
     "/",
     "/ui/documents",
@@ -44,16 +52,24 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--documents", type=int, default=100_000)
     options.add_argument("--chunks", type=int, default=10)
+    options.add_argument("--passages", type=int, default=0, help="of a large index for the search page")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         large = Path(folder, "large")
         fill(large, given.documents, given.chunks)
         print(
-            f"{given.documents:,} documents, {given.documents * given.chunks:,} chunks; ms, median of {ROUNDS}"
+            f"{given.documents:,} documents, {given.documents * given.chunks:,} chunks; wall ms, CPU ms, median "
+            f"of {ROUNDS}"
         )
-        for path, took in asyncio.run(pages(large, PAGES)).items():
-            print(f"{took * 1e3:8.1f}  {path}")
-        asyncio.run(search(Path(folder)))
+        for path, (took, cpu) in asyncio.run(pages(large, PAGES)).items():
+            print(f"{took * 1e3:8.1f} {cpu * 1e3:8.1f}  {path}")
+        small = Path(folder, "small")
+        fill_small(Path(folder, "texts"), small)
+        asyncio.run(search(small, [f"pump seal {n} valve" for n in range(60)]))
+        if given.passages:
+            searched = Path(folder, "searched")
+            make_index(searched, space(), given.passages, words=30, commits=10)
+            asyncio.run(search(searched, queries(60)))
 
 
 def fill(path: Path, documents: int, chunks: int) -> None:
@@ -119,24 +135,31 @@ def _revision(n: int, made: str, chunks: int) -> dict[str, object]:
     }
 
 
-async def pages(index: Path, paths: tuple[str, ...]) -> dict[str, float]:
-    """Seconds that the server takes for each, without a network."""
+async def pages(index: Path, paths: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """Seconds and CPU seconds that the server takes for each; of the overview after a write, and again after none."""
     app = create_app(index, Settings(), access_of("127.0.0.1", ""))
-    took: dict[str, list[float]] = {path: [] for path in paths}
-    async with app.router.lifespan_context(app), _client(app) as client:
-        for round_ in range(ROUNDS + 1):
-            for path in paths:
-                began = time.perf_counter()
-                told = await client.get(path, headers={"Accept": "text/html"})
-                told.raise_for_status()
-                if round_:
-                    took[path].append(time.perf_counter() - began)
-    return {path: statistics.median(times) for path, times in took.items()}
+    took: dict[str, list[tuple[float, float]]] = {}
+    async with app.router.lifespan_context(app):
+        with Index.open(index) as other:
+            for _ in range(ROUNDS + 1):
+                _write(other)
+                for path in paths:
+                    took.setdefault(path, []).append(await _timed_page(app, path))
+                took.setdefault("/ again, nothing written since", []).append(await _timed_page(app, "/"))
+    return {path: _medians(times[1:]) for path, times in took.items()}
 
 
-async def search(folder: Path) -> None:
-    """The page against `Searcher.search` in the same process, turn by turn."""
-    source, index = folder / "texts", folder / "small"
+def _write(index: Index) -> None:
+    """Changes what no page counts, which nobody can know; SQLite would not write what is there already."""
+    with transactions.writing(index.engine) as connection:
+        connection.execute(ledger.versions.update().values(committed_at=time.time()))
+
+
+def _medians(times: list[tuple[float, float]]) -> tuple[float, float]:
+    return statistics.median(wall for wall, _ in times), statistics.median(cpu for _, cpu in times)
+
+
+def fill_small(source: Path, index: Path) -> None:
     source.mkdir()
     for n in range(300):
         paragraphs = [
@@ -144,36 +167,64 @@ async def search(folder: Path) -> None:
         ]
         (source / f"{n}.md").write_text("\n\n".join([f"# Text {n}", *paragraphs]), encoding="utf-8")
     reindex(index, source.resolve())
+
+
+async def search(index: Path, asked: list[str]) -> None:
+    """The page against the Python calls in the same process, turn by turn; the first ten turns are not counted."""
     app = create_app(index, Settings(), access_of("127.0.0.1", ""))
-    async with app.router.lifespan_context(app), _client(app) as client:
+    async with app.router.lifespan_context(app):
         serving: Serving = app.state.serving
-        for mode in ("hybrid", "bm25"):
-            python: list[float] = []
-            page: list[float] = []
-            for n in range(60):
-                query = f"pump seal {n} valve"
-                python.append(
-                    _timed(lambda query=query, mode=mode: serving.searcher.search(query, mode=mode))
-                )
-                began = time.perf_counter()
-                (await client.get("/ui/search", params={"q": query, "mode": mode})).raise_for_status()
-                page.append(time.perf_counter() - began)
-            ratios = [b / a for a, b in zip(python[10:], page[10:], strict=True)]
-            print(
-                f"search page, {mode}: {statistics.median(page[10:]) * 1e3:.1f} ms, Python "
-                f"{statistics.median(python[10:]) * 1e3:.1f} ms, ratio {statistics.median(ratios):.2f} (n = 50)"
-            )
+        for mode in MODES:
+            python: list[tuple[float, float]] = []
+            page: list[tuple[float, float]] = []
+            for query in asked:
+                python.append(_timed(partial(_in_python, serving, query, mode)))
+                page.append(await _timed_page(app, f"/ui/search?{urlencode({'q': query, 'mode': mode})}"))
+            _tell(mode, python[10:], page[10:])
 
 
-def _timed(piece: Callable[[], object]) -> float:
-    began = time.perf_counter()
+def _tell(mode: str, python: list[tuple[float, float]], page: list[tuple[float, float]]) -> None:
+    took, called = _medians(page), _medians(python)
+    wall = statistics.median(b[0] / a[0] for a, b in zip(python, page, strict=True))
+    cpu = statistics.median(b[1] / a[1] for a, b in zip(python, page, strict=True))
+    print(
+        f"search page, {mode}: {took[0] * 1e3:.1f} ms ({took[1] * 1e3:.1f} CPU), Python {called[0] * 1e3:.1f} "
+        f"({called[1] * 1e3:.1f}), ratio {wall:.2f} (of CPU {cpu:.2f}), n = {len(page)}"
+    )
+
+
+def _in_python(serving: Serving, query: str, mode: Mode) -> None:
+    serving.searcher.threshold()
+    serving.searcher.search(query, mode=mode, explain=True)
+
+
+def _timed(piece: Callable[[], object]) -> tuple[float, float]:
+    began, at_work = time.perf_counter(), time.process_time()
     piece()
-    return time.perf_counter() - began
+    return time.perf_counter() - began, time.process_time() - at_work
 
 
-def _client(app: object) -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(app=app)  # type: ignore[arg-type]  # any ASGI application
-    return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=300)
+async def _timed_page(app: FastAPI, path: str) -> tuple[float, float]:
+    address, _, query = path.partition("?")
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
+        "path": address, "raw_path": address.encode(), "query_string": query.encode(), "root_path": "",
+        "headers": [(b"host", b"127.0.0.1"), (b"accept", b"text/html")], "client": ("127.0.0.1", 1), "server": None,
+    }  # fmt: skip
+    told: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        told.append(message)
+
+    began, at_work = time.perf_counter(), time.process_time()
+    await app(scope, receive, send)
+    took = time.perf_counter() - began, time.process_time() - at_work
+    if told[0]["status"] != 200:
+        raise SystemExit(f"{path} was answered with {told[0]['status']}")
+    return took
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """Kept evaluations as the page and the API show them."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from evaluation.results import Milestone, milestone
 from schemas.errors import NotFound
 from schemas.evaluation import Judged
-from storage.evaluations import find, kept, read
+from storage.evaluations import find, kept, read, report_of
 from storage.index import Index
 
 MAIN_CUT = 4  # passages that a reader is given
@@ -28,6 +29,7 @@ class KeptEvaluation:
     made: Milestone
     lost: tuple[Judged, ...]  # not among the first `MAIN_CUT`
     bluffs: tuple[Judged, ...]  # answered, and should have been refused
+    reported: bool  # whether its whole report is kept
 
 
 def series_of(index: Index) -> tuple[Series, ...]:
@@ -41,16 +43,32 @@ def series_of(index: Index) -> tuple[Series, ...]:
 
 def kept_evaluation(index: Index, name: str) -> KeptEvaluation:
     """Raises `NotFound` for a name that no kept evaluation has."""
-    path = find(index.path, name) if name.replace("-", "").isalnum() else None
-    if path is None or path.parent.parent != index.path:
-        raise NotFound(f"no evaluation {name!r} is kept")
-    result = read(path)
+    result = read(_path(index, name))
     main = [row for row in result.rows if row.strategy == result.main]
     return KeptEvaluation(
         milestone(result),
         tuple([row for row in main if _is_lost(row)][:MOST_LISTED]),
         tuple([row for row in main if row.role == "unanswerable" and row.answered][:MOST_LISTED]),
+        reported=report_of(index.path, name) is not None,
     )
+
+
+def kept_report(index: Index, name: str) -> str:
+    """Its whole report as a page. Raises `NotFound`, also where the report was not kept."""
+    _path(index, name)
+    html = report_of(index.path, name)
+    if html is None:
+        raise NotFound(
+            f"the report of the evaluation {name} was not kept: `pincite evaluate` keeps the next one's"
+        )
+    return html
+
+
+def _path(index: Index, name: str) -> Path:
+    path = find(index.path, name) if name.replace("-", "").isalnum() else None
+    if path is None or path.parent.parent != index.path:
+        raise NotFound(f"no evaluation {name!r} is kept")
+    return path
 
 
 def _is_lost(row: Judged) -> bool:

@@ -1,6 +1,5 @@
 """Marks: where the words of a query stand in a passage, by the terms that BM25 counts."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import regex
@@ -18,30 +17,32 @@ _WORDS = regex.compile(
 _SHORTEST = 2
 
 
-@dataclass(frozen=True, slots=True)
-class TermCount:
-    """A term of the query and how often a passage has it."""
-
-    term: str
-    count: int
+_OPEN, _CLOSE = "\ufdd0", "\ufdd1"
+"""Stand for the tags while the text is escaped: code points that are no characters, so that no text has them."""
 
 
-def marked(query: str, content: str) -> tuple[Markup, list[TermCount]]:
-    """(the passage as HTML, its words that share a term with the query marked; those terms as the query has them)."""
-    asked = list(dict.fromkeys(terms(query)))
-    wanted = frozenset(asked)
-    held: dict[str, int] = {}
-    parts, at = [], 0
-    for match in _WORDS.finditer(content):
-        shared = wanted & _terms_of(match.group())
-        for term in shared:
-            held[term] = held.get(term, 0) + 1
-        if any(len(term) >= _SHORTEST or not term.isascii() for term in shared):
-            start, end = match.span()
-            parts += [escaped(content[at:start]), "<mark>", escaped(content[start:end]), "</mark>"]
-            at = end
-    html = Markup("".join([*parts, escaped(content[at:])]))
-    return html, [TermCount(term, held[term]) for term in asked if term in held]
+class Marker:
+    """Marks one query's words in one passage after another; whether a word is one is found out once."""
+
+    def __init__(self, query: str) -> None:
+        asked = terms(query)
+        self._wanted = frozenset(one for one in asked if len(one) >= _SHORTEST or not one.isascii())
+        self._known: dict[str, bool] = {}
+
+    def marked(self, content: str) -> Markup:
+        """The passage as HTML, its words that share a term with the query marked."""
+        content = content.replace(_OPEN, "\ufffd").replace(_CLOSE, "\ufffd")
+        known, parts, at = self._known, [], 0
+        for match in _WORDS.finditer(content):
+            word = match.group()
+            if (hit := known.get(word)) is None:
+                hit = known[word] = not self._wanted.isdisjoint(_terms_of(word))
+            if hit:
+                start, end = match.span()
+                parts += [content[at:start], _OPEN, word, _CLOSE]
+                at = end
+        html = escaped("".join([*parts, content[at:]]))
+        return Markup(html.replace(_OPEN, "<mark>").replace(_CLOSE, "</mark>"))
 
 
 @lru_cache(maxsize=20_000)

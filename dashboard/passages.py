@@ -5,9 +5,10 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from dashboard.sheets import why_not_shown
+from dashboard.originals import original
 from schemas.errors import NotFound, UsageError
 from schemas.locators import char_fragment, overlapping, parse_passage, place_fragment
+from schemas.records import Page
 from schemas.settings import Settings
 from schemas.showing import one_line
 from storage.index import Index
@@ -132,11 +133,16 @@ def page_images(
     The file is read again in a child process; when it is not the file that was indexed, its pages are not shown.
     """
     pages = tuple(overlapping(stored.pages, start, end))[:MOST_PAGES]
-    path = Path(stored.document.source, stored.document.path)
-    if missing := why_not_shown(path, stored.document.source_sha256, settings):
-        return (), missing
     if not pages:
         return (), "the passage stands on no page"
+    document = stored.document
+    with original(document.source, document.path, document.source_sha256, settings) as (path, missing):
+        return ((), missing) if missing else _seen(stored, path, pages, (start, end), settings)
+
+
+def _seen(
+    stored: StoredText, path: Path, pages: tuple[Page, ...], passage: tuple[int, int], settings: Settings
+) -> tuple[tuple[PassagePage, ...], str]:
     order = PassageOrder(
         path=path,
         media_type=stored.document.media_type,
@@ -144,8 +150,8 @@ def page_images(
         pages=pages,
         text=stored.text[pages[0].start : pages[-1].end],
         offset=pages[0].start,
-        start=start,
-        end=end,
+        start=passage[0],
+        end=passage[1],
     )
     worker = Worker(settings.limits.memory_bytes, f"cite-{uuid.uuid4().hex}")
     try:

@@ -16,6 +16,7 @@ from schemas.errors import ModelUnavailable
 from schemas.records import Configuration
 from schemas.settings import Settings, recipe
 from storage.index import Index
+from storage.overview import Overviews
 from tasks.spaces import configuration, resolved
 
 MOST_ANSWERS = 16  # that the endpoint writes at once
@@ -33,6 +34,7 @@ class Serving:
     answers: Work  # of those that wait for the answering endpoint, so that no search waits behind them
     runs: Runs
     sheets: Sheets
+    overviews: Overviews
     _known: dict[str, Any] = field(default_factory=dict)  # the configuration at a version
 
     @classmethod
@@ -41,7 +43,8 @@ class Serving:
         opened = Index.open(index)
         answers = Work(MOST_ANSWERS, waiting=0)
         searcher = open_index(index, settings)
-        return cls(opened, searcher, settings, endpoint, work, answers, Runs(index), Sheets())
+        overviews = Overviews(opened)
+        return cls(opened, searcher, settings, endpoint, work, answers, Runs(index), Sheets(), overviews)
 
     def current(self) -> Configuration:
         """What documents would be made with now; the space is not compared while the model is not here."""
@@ -66,15 +69,17 @@ class Serving:
         self.work.close()
         self.answers.close()
         self.searcher.close()
+        self.overviews.close()
         self.index.close()
 
 
-def _of_request(request: Request) -> Serving:
+# Coroutines: what is no coroutine, FastAPI hands to a thread, which costs a short search as much as its words.
+async def _of_request(request: Request) -> Serving:
     serving: Serving = request.app.state.serving
     return serving
 
 
-def _principal(request: Request) -> Principal:
+async def _principal(request: Request) -> Principal:
     principal: Principal = request.state.principal
     return principal
 

@@ -8,20 +8,21 @@ import uuid
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
-from stat import S_ISREG
 
+from dashboard.originals import original
 from encoders.models import resolve_model
 from schemas.records import Page
 from schemas.settings import Settings
-from storage.segments import sha256_of
 from storage.whole_document import WholeDocument
 from tasks.extraction.sketch import Sheet
 from tasks.inspection import Inspection, InspectionOrder
+from tasks.page_overlay import OverlayOrder
 from tasks.passage_pages import PassageOrder, PassagePage
 from tasks.supervise import StageFailed, Worker
 
 MOST_INSPECTED = 40
-"""Pages of a document whose findings are drawn: to know them all pages are read again. Of longer ones the image."""
+"""Pages of a document that is read again as a whole, as it was at indexing. Of a longer PDF the one page is read, and
+what is stored of it found there (`tasks.page_overlay`); of longer pictures the image is all."""
 
 _KEPT = 24  # pages, of some 100 kB
 
@@ -64,13 +65,18 @@ def draw(whole: WholeDocument, number: int, settings: Settings) -> Drawn:
     page = next((one for one in whole.extraction.pages if one.number == number), None)
     if page is None:
         return Drawn(missing=f"the document has no page {number}")
-    path = Path(whole.document.source, whole.document.path)
-    if missing := why_not_shown(path, whole.document.source_sha256, settings):
-        return Drawn(missing=missing)
+    document = whole.document
+    with original(document.source, document.path, document.source_sha256, settings) as (path, missing):
+        return Drawn(missing=missing) if missing else _drawn(whole, path, page, settings)
+
+
+def _drawn(whole: WholeDocument, path: Path, page: Page, settings: Settings) -> Drawn:
     worker = Worker(settings.limits.memory_bytes, f"sheet-{uuid.uuid4().hex}")
     try:
         if len(whole.extraction.pages) <= MOST_INSPECTED:
-            return _inspected(worker, path, number, settings)
+            return _inspected(worker, path, page.number, settings)
+        if whole.document.media_type == "application/pdf":
+            return _overlaid(worker, whole, path, page, settings)
         return _imaged(worker, whole, path, page, settings)
     except StageFailed as failed:
         return Drawn(missing=f"the file can't be shown: {failed.failure.reason}")
@@ -86,6 +92,23 @@ def _inspected(worker: Worker, path: Path, number: int, settings: Settings) -> D
     return Drawn(seen.sheets[0], tuple(block.kind for block in seen.extraction.blocks))
 
 
+def _overlaid(worker: Worker, whole: WholeDocument, path: Path, page: Page, settings: Settings) -> Drawn:
+    extraction = whole.extraction
+    numbered = enumerate(extraction.blocks)
+    order = OverlayOrder(
+        path,
+        settings,
+        page,
+        extraction.text[page.start : page.end],
+        tuple((n, one) for n, one in numbered if one.start < page.end and one.end > page.start),
+        tuple(one for one in extraction.words if one.start < page.end and one.end > page.start),
+    )
+    sheet: Sheet | None = worker.run("tasks.page_overlay:overlay", order, settings.limits.deadline_s)
+    if sheet is None:
+        return Drawn(missing="the file has no such page")
+    return Drawn(sheet, tuple(block.kind for block in extraction.blocks))
+
+
 def _imaged(worker: Worker, whole: WholeDocument, path: Path, page: Page, settings: Settings) -> Drawn:
     text = whole.extraction.text[page.start : page.end]
     order = PassageOrder(
@@ -93,14 +116,3 @@ def _imaged(worker: Worker, whole: WholeDocument, path: Path, page: Page, settin
     )
     pages: tuple[PassagePage, ...] = worker.run("tasks.passage_pages:see", order, settings.limits.deadline_s)
     return Drawn(page=pages[0]) if pages else Drawn(missing="the file has no such page")
-
-
-def why_not_shown(path: Path, sha256: str, settings: Settings) -> str:
-    """Why the file is not the one that was indexed; "" when it is."""
-    try:
-        now = path.stat()
-        if not S_ISREG(now.st_mode) or now.st_size > settings.limits.source_bytes:
-            return "it is no longer a file that could be indexed"
-        return "" if sha256_of(path) == sha256 else "the file has changed since it was indexed"
-    except OSError as error:
-        return f"the file can't be read ({error.strerror})"

@@ -54,6 +54,7 @@ def environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
+        auto_reload=False,  # which would look at each file for each page
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -8,6 +8,7 @@ from schemas.showing import escaped
 from storage.overview import RunRow
 
 _WIDE, _HIGH, _FOOT = 600, 120, 16
+_MOST_LABELLED = 12  # points: more labels would meet
 _PARTS = (("indexed", "indexed"), ("failed", "failed"), ("deleted", "deleted"))
 
 
@@ -67,12 +68,18 @@ def line_trend(label: str, points: Sequence[tuple[str, float, float, float]]) ->
     marks = "".join(
         f"<g><title>{escaped(name)}: {value:.3f} ({low:.3f} to {high:.3f})</title>"
         f'<line class="interval" x1="{x:.1f}" x2="{x:.1f}" y1="{y(low):.1f}" y2="{y(high):.1f}"/>'
-        f'<circle class="point" cx="{x:.1f}" cy="{y(value):.1f}" r="4"/></g>'
+        f'<circle class="point" cx="{x:.1f}" cy="{y(value):.1f}" r="4"/>'
+        f"{_label(x, y(value), value) if len(points) <= _MOST_LABELLED else ''}</g>"
         for x, (name, value, low, high) in zip(xs, points, strict=True)
     )
     return Markup(
         f'<svg class="trend" viewBox="0 0 {_WIDE} {_HIGH + _FOOT}" role="img" aria-label="{escaped(label)}">'
         f'<line class="axis" x1="0" y1="{_HIGH}" x2="{_WIDE}" y2="{_HIGH}"/>'
         f'<line class="grid" x1="0" y1="{y(1.0)}" x2="{_WIDE}" y2="{y(1.0)}"/>'
+        f'<text class="tick" x="0" y="{y(1.0) + 11:.0f}">1</text><text class="tick" x="0" y="{_HIGH - 3}">0</text>'
         f'<polyline class="line" points="{line}"/>{marks}</svg>'
     )
+
+
+def _label(x: float, y: float, value: float) -> str:
+    return f'<text class="tick" x="{x + 8:.1f}" y="{y - 4:.1f}">{value:.3f}</text>'

@@ -1,8 +1,8 @@
-"""Why a hit has its rank: what each leg gave it, and the words that it shares with the question."""
+"""Why a hit has its rank: what each leg gave it, and what each word gave to its BM25 score."""
 
 from dataclasses import dataclass
 
-from dashboard.marks import TermCount, marked
+from retrieval.bm25 import TermShare
 from retrieval.fusion import RRF_K
 from retrieval.ranking import Mode
 from schemas.records import Hit
@@ -15,11 +15,11 @@ class Why:
     rrf_k: int
     dense_share: float | None
     bm25_share: float | None
-    terms: list[TermCount]  # of the question, as BM25 counts them in the passage
+    terms: tuple[TermShare, ...]  # of the question, of which its BM25 score is the sum; () in dense mode
 
 
-def why_of(query: str, mode: Mode, hit: Hit) -> Why:
-    return Why(RRF_K, *shares_of(mode, hit), marked(query, hit.content)[1])
+def why_of(mode: Mode, hit: Hit, terms: tuple[TermShare, ...]) -> Why:
+    return Why(RRF_K, *shares_of(mode, hit), terms)
 
 
 def shares_of(mode: Mode, hit: Hit) -> tuple[float | None, float | None]:

@@ -7,13 +7,14 @@ from pathlib import Path
 from evaluation.evaluate import AS_IT_IS, Plan, Say, evaluate
 from evaluation.gate import gate
 from evaluation.questions import read_questions
+from evaluation.report import html
 from evaluation.results import result_of
 from schemas.errors import UsageError
 from schemas.evaluation import Evaluation, QuestionSet, Result, Verdict
 from schemas.records import Outcome
 from schemas.settings import Settings
 from storage.calibrations import latest_calibration
-from storage.evaluations import find, keep, kept, read
+from storage.evaluations import find, keep, keep_report, kept, read
 from storage.index import Index
 
 LAST = "last"
@@ -50,7 +51,9 @@ def guard(
     old = find_baseline(index, questions, baseline) if baseline else None
     evaluation = evaluate(index, settings, questions, fair_plan(index, plan, old), say)
     result = result_of(evaluation, questions)
-    result = keep(index, result) if keep_result else result
+    if keep_result:
+        result = keep(index, result)
+        keep_report(index, result.name, html(evaluation))
     if old is None:
         note = f"there is no earlier evaluation of {questions.name} to compare with yet" if baseline else ""
         return Guarded(evaluation, result, None, note)

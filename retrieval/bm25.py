@@ -70,7 +70,20 @@ def _share(tf: float | Floats | Counts, norm: Number, weight: float, k1: float =
 
 
 @dataclass(frozen=True, slots=True)
+class TermShare:
+    """What one term of a query gives to the score of one chunk."""
+
+    term: str
+    tf: int  # how often the chunk has it
+    chunks: int  # that have it
+    repeats: int  # in the query
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Term:
+    term: str
+    repeats: int  # in the query
     postings: TermPostings
     weight: float  # idf, times how often the query has it
     most: float  # no chunk has a larger share
@@ -99,21 +112,36 @@ class Scores:
         for term in query:
             repeats[term] = repeats.get(term, 0) + 1
         self._terms = [
-            _term(postings[term], times * idf(len(postings[term].rows), corpus.N))
+            _term(term, times, postings[term], corpus.N)
             for term, times in repeats.items()
             if term in postings and len(postings[term].rows)
         ]
 
     def of(self, rows: Rows) -> Floats:
         """float64[rows], the score of each of these rows; 0 where no term occurs."""
-        wanted = rows.astype(np.int32)
         total = np.zeros(len(rows), dtype=np.float64)
         for term in self._terms:
-            held = term.postings.rows
-            at = np.minimum(np.searchsorted(held, wanted), len(held) - 1)
-            here = np.flatnonzero(held[at] == wanted)
-            total[here] += _share(term.postings.tf[at[here]], self._norms[rows[here]], term.weight)
+            here, _, shares = self._of_term(term, rows)
+            total[here] += shares
         return total if self._among is None else np.where(self._among[rows], total, 0.0)
+
+    def shares(self, rows: Rows) -> list[tuple[TermShare, ...]]:
+        """Of what the score of each of these rows is the sum, in the order of the query; rows that pass `among`."""
+        found: list[list[TermShare]] = [[] for _ in range(len(rows))]
+        for term in self._terms:
+            each = zip(*(values.tolist() for values in self._of_term(term, rows)), strict=True)
+            for place, tf, share in each:
+                one = TermShare(term.term, tf, len(term.postings.rows), term.repeats, share)
+                found[place].append(one)
+        return [tuple(one) for one in found]
+
+    def _of_term(self, term: _Term, rows: Rows) -> tuple[Rows, Counts, Floats]:
+        """(places of the rows that have the term, its frequency there, its share in their score)."""
+        wanted, held = rows.astype(np.int32), term.postings.rows
+        at = np.minimum(np.searchsorted(held, wanted), len(held) - 1)
+        here = np.flatnonzero(held[at] == wanted)
+        tf = term.postings.tf[at[here]]
+        return here, tf, _share(tf, self._norms[rows[here]], term.weight)
 
     def best(self, k: int) -> tuple[Rows, Floats]:
         """The `k` rows of the highest scores above 0, best first, ties by chunk id: a prefix of the best k+1."""
@@ -169,8 +197,11 @@ class Scores:
         return fresh
 
 
-def _term(postings: TermPostings, weight: float) -> _Term:
-    return _Term(postings, weight, weight * (K1 + 1.0) * postings.most / (postings.most + _LEAST_NORM))
+def _term(term: str, repeats: int, postings: TermPostings, N: int) -> _Term:
+    weight = repeats * idf(len(postings.rows), N)
+    return _Term(
+        term, repeats, postings, weight, weight * (K1 + 1.0) * postings.most / (postings.most + _LEAST_NORM)
+    )
 
 
 _LEAST_NORM = K1 * (1.0 - B)  # of a chunk without terms

@@ -49,12 +49,14 @@ class Results:
     """What one search found on one version.
 
     `refused`: a threshold was given and no passage lay under it. `searched`: chunks that passed the filters.
+    `shares`: of each hit, where they were asked for, the terms of which its BM25 score is the sum.
     """
 
     hits: tuple[Hit, ...]
     refused: bool
     version: int
     searched: int
+    shares: tuple[tuple[bm25.TermShare, ...], ...] = ()
 
 
 def open_index(path: Path, settings: Settings = _DEFAULTS, version: int | None = None) -> Searcher:
@@ -132,6 +134,7 @@ class Searcher:
         filters: Filters = NO_FILTERS,
         rerank: bool = False,
         fold_duplicates: bool = True,
+        explain: bool = False,
     ) -> Results:
         """The best `k` passages; with a threshold at most four, and only those under it in cosine distance.
 
@@ -141,7 +144,7 @@ class Searcher:
         Near-duplicates of one document become one hit unless `fold_duplicates` is off. `rerank` reorders the
         first 25 that the threshold and folding leave by a cross-encoder, whose score the hits carry; it refuses
         nothing. The order of steps: filter, rank, cut, fold, rerank. `vector` spares the embedding of a query
-        that `embed_queries` embedded.
+        that `embed_queries` embedded. `explain` adds the share of each term in the BM25 scores.
         Raises `UsageError` for a query without a letter or digit, `k` below 1, an unknown mode, a wrong filter,
         and a threshold that is no cosine distance or meets BM25 mode, which measures none; `SpaceMismatch`
         when the settings' model is not the index's; `ModelUnavailable` when a model is not on this machine.
@@ -166,7 +169,14 @@ class Searcher:
             refused=threshold is not None and not hits,
             version=corpus.version,
             searched=len(corpus) if among is None else int(among.sum()),
+            shares=self._shares(query, corpus, kept[:most]) if explain and mode != "dense" else (),
         )
+
+    def _shares(
+        self, query: str, corpus: Corpus, kept: Sequence[Ranked]
+    ) -> tuple[tuple[bm25.TermShare, ...], ...]:
+        rows = np.array([one.row for one in kept], dtype=np.int64)
+        return tuple(self._lexical(query, corpus, None).shares(rows))
 
     def _among(self, corpus: Corpus, filters: Filters) -> Mask | None:
         if filters == NO_FILTERS:

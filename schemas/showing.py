@@ -9,6 +9,8 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u206
 
 def one_line(text: str) -> str:
     """Names and reasons with their control characters shown, so that none can forge a line."""
+    if text.isprintable():
+        return text
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
         for character in text
@@ -17,6 +19,8 @@ def one_line(text: str) -> str:
 
 def shown(text: str) -> str:
     """Text of several lines with its control characters as escapes: none moves the cursor or turns the line."""
+    if text.isprintable():  # nothing of the above is
+        return text
     return _HIDDEN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 

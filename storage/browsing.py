@@ -9,10 +9,11 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from schemas.errors import UsageError
+from schemas.records import Space
 from storage import ledger, transactions
 from storage.collections import collection_names
 from storage.index import Index
-from storage.listing import Listing, of_state
+from storage.listing import Listing, of_state, place_keys, rows_in_order
 from storage.report import STATES, report_of
 from storage.staleness import Current
 
@@ -50,15 +51,15 @@ def browse(index: Index, current: Current, wanted: Wanted, after: str = "", limi
     with transactions.reading(index.engine) as connection:
         version = ledger.current_version(connection)
         space_id, space = ledger.live_space(connection, version)
-        query = _matching(connection, wanted, version, current)
+        query = _matching(wanted, (space_id, space), current)
         total = connection.scalar(query.with_only_columns(sa.func.count()))
         if wanted.order in _OF_REVISION and wanted.state != "stale":
-            query = query.outerjoin(ledger.revisions, _live(version, space_id))
+            query = query.outerjoin(ledger.revisions, _live(space_id))
         keys = _keys(wanted)
         if after:
-            query = query.where(_behind(connection, keys, wanted, after, version, space_id))
+            query = query.where(_behind(connection, keys, wanted, after, space_id))
         ordered = [key.desc() if wanted.descending else key for key in keys]
-        rows = connection.execute(query.order_by(*ordered).limit(limit + 1)).all()
+        rows = rows_in_order(connection, query.order_by(*ordered), limit + 1)
         snapshot = index.snapshot_within(connection, version, [row.document_id for row in rows])
         names = collection_names(connection, {row.source for row in rows})
     live = {one.document_id: one for one in snapshot.documents()}
@@ -72,16 +73,14 @@ def ids_of(index: Index, current: Current, wanted: Wanted, limit: int) -> tuple[
     """The ids of all that match, sorted, at most `limit` and one: more than `limit` says that there are more."""
     with transactions.reading(index.engine) as connection:
         version = ledger.current_version(connection)
-        query = _matching(connection, wanted, version, current)
+        query = _matching(wanted, ledger.live_space(connection, version), current)
         column = ledger.documents.c.document_id
         return tuple(connection.scalars(query.with_only_columns(column).order_by(column).limit(limit + 1)))
 
 
-def _matching(
-    connection: sa.Connection, wanted: Wanted, version: int, current: Current
-) -> sa.Select[tuple[Any, ...]]:
+def _matching(wanted: Wanted, live_space: tuple[int, Space], current: Current) -> sa.Select[tuple[Any, ...]]:
     documents = ledger.documents
-    query = of_state(wanted.state, version, ledger.live_space(connection, version), current)
+    query = of_state(wanted.state, live_space, current)
     for name in ("source", "stage", "kind", "reason"):
         if value := getattr(wanted, name):
             query = query.where(documents.c[name] == value)
@@ -93,7 +92,6 @@ def _matching(
 def _keys(wanted: Wanted) -> list[sa.ColumnElement[Any]]:
     """What is ordered by: the column that was chosen, then the place, which makes it total."""
     documents, revisions = ledger.documents, ledger.revisions
-    place: list[sa.ColumnElement[Any]] = [documents.c.source, documents.c.path, documents.c.document_id]
     columns: dict[str, sa.ColumnElement[Any]] = {
         "changed": documents.c.updated_at,
         "attempts": documents.c.attempts,
@@ -101,7 +99,11 @@ def _keys(wanted: Wanted) -> list[sa.ColumnElement[Any]]:
         "pages": sa.func.coalesce(revisions.c.pages, _BEHIND_ALL),
         "confidence": sa.func.coalesce(revisions.c.ocr_confidence, _BEHIND_ALL),
     }
-    return place if wanted.order == "path" else [columns[wanted.order], documents.c.document_id]
+    return (
+        [*place_keys(wanted.state)]
+        if wanted.order == "path"
+        else [columns[wanted.order], documents.c.document_id]
+    )
 
 
 def _behind(
@@ -109,12 +111,9 @@ def _behind(
     keys: list[sa.ColumnElement[Any]],
     wanted: Wanted,
     document_id: str,
-    version: int,
     space_id: int,
 ) -> sa.ColumnElement[bool]:
-    query = sa.select(*keys).select_from(
-        ledger.documents.outerjoin(ledger.revisions, _live(version, space_id))
-    )
+    query = sa.select(*keys).select_from(ledger.documents.outerjoin(ledger.revisions, _live(space_id)))
     last = connection.execute(query.where(ledger.documents.c.document_id == document_id)).first()
     if last is None:
         raise UsageError(f"no document ever had the id {document_id!r}: begin the listing without it")
@@ -122,10 +121,10 @@ def _behind(
     return here < there if wanted.descending else here > there
 
 
-def _live(version: int, space_id: int) -> sa.ColumnElement[bool]:
+def _live(space_id: int) -> sa.ColumnElement[bool]:
     revisions = ledger.revisions
     return sa.and_(
         revisions.c.document_id == ledger.documents.c.document_id,
-        ledger.live_at(revisions, version),
+        revisions.c.ended_version.is_(None),
         revisions.c.space_id == space_id,
     )

@@ -1,7 +1,8 @@
 """Kept evaluations: one Parquet file each in the folder `evaluations` of the index, for gates and trends.
 
 A file is named by the version that was measured and by its content, and holds no time: the same evaluation is the
-same file. It belongs to no transaction and to no reader's snapshot.
+same file. It belongs to no transaction and to no reader's snapshot. Beside it lies its report as a page, if it was
+kept: for people, and read by nothing.
 """
 
 import hashlib
@@ -46,6 +47,32 @@ def keep(index: Path, result: Result) -> Result:
     return replace(result, name=name)
 
 
+def keep_report(index: Path, name: str, html: str) -> None:
+    """Keeps the whole report of a result beside it, over an earlier one. It quotes documents, as no result does."""
+    path = _report(index, name)
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    with writable(path):
+        try:
+            temporary.write_text(html, encoding="utf-8")
+            temporary.rename(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def report_of(index: Path, name: str) -> str | None:
+    """The kept report of a result; None for one whose report was not kept, or was given up."""
+    path = _report(index, name)
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def drop_reports(index: Path) -> int:
+    """Deletes all kept reports, since any may quote what must be forgotten, and says how many; the results stay."""
+    paths = sorted((index / FOLDER).glob("*.html"))
+    for path in paths:
+        path.unlink(missing_ok=True)
+    return len(paths)
+
+
 def kept(index: Path) -> list[Result]:
     """All results of an index, by version, then name. Raises `UsageError` naming a file that can't be read."""
     return [read(path) for path in sorted((index / FOLDER).glob("*.parquet"))]
@@ -82,6 +109,10 @@ def find(index: Path, baseline: str) -> Path | None:
 
 def _path(index: Path, name: str) -> Path:
     return index / FOLDER / f"{name}.parquet"
+
+
+def _report(index: Path, name: str) -> Path:
+    return _path(index, name).with_suffix(".html")
 
 
 def _table(result: Result) -> pa.Table:

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from storage import ledger, transactions
 from storage.erasing import Erased, finish_erasures
+from storage.evaluations import drop_reports
 from storage.forgotten import Asked, ask
 from storage.index import Index
 from storage.proof import Proof, Traces, gather, prove
@@ -62,7 +63,8 @@ def _copies(index: Index, asked: Sequence[Asked]) -> tuple[str, ...]:
 
 
 def _drop_quotes(index: Index, traces: Traces) -> None:
-    """What runs, calibrations and gates say that names the document or quotes it."""
+    """What runs, calibrations, gates and reports of evaluations say that names the document or quotes it."""
+    drop_reports(index.path)
     strings = [*traces.names, *traces.stretches]
     columns: tuple[sa.Column[Any], ...] = (
         ledger.runs.c.message,

@@ -89,6 +89,12 @@ documents = sa.Table(
         sqlite_where=sa.text("state <> 'deleted'"),
         postgresql_where=sa.text("state <> 'deleted'"),
     ),
+    sa.Index(
+        "documents_failed",
+        *("stage", "kind", "reason", "state"),
+        sqlite_where=sa.text("state = 'failed'"),
+        postgresql_where=sa.text("state = 'failed'"),
+    ),
 )
 
 revisions = sa.Table(
@@ -119,6 +125,19 @@ revisions = sa.Table(
     sa.Column("language", sa.Text, nullable=False, server_default=""),  # ISO 639-1; "" when it can't be told
     sa.Column("encoder_fit", sa.Boolean, nullable=False, server_default=sa.true()),
     sa.Index("revisions_ended", "ended_version"),
+    # What a report of the whole index counts of what is live, so that it reads no row for it.
+    sa.Index(
+        "revisions_live",
+        *("space_id", "recipe", "extractor", "extractor_version"),
+        *("chunks", "over_window", "pages", "ocr_pages", "encoder_fit", "ended_version"),
+        sqlite_where=sa.text("ended_version IS NULL"),
+        postgresql_where=sa.text("ended_version IS NULL"),
+    ),
+    sa.Index(
+        "revisions_warned",
+        "space_id",
+        sqlite_where=sa.text("ended_version IS NULL AND warnings <> '[]'"),
+    ),
 )
 
 segments = sa.Table(

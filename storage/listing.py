@@ -1,6 +1,7 @@
 """Listing: pages of documents and single ones, without reading the others."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -36,16 +37,14 @@ def list_documents(
     """
     if state is not None and state not in STATES:
         raise UsageError(f"no document is ever {state!r}: ask for one of {', '.join(STATES)}")
-    documents = ledger.documents
     with transactions.reading(index.engine) as connection:
         version = ledger.current_version(connection)
-        query = of_state(state, version, ledger.live_space(connection, version), current)
+        query = of_state(state, ledger.live_space(connection, version), current)
         total = connection.scalar(query.with_only_columns(sa.func.count()))
+        place = place_keys(state)
         if after:
-            query = query.where(_behind(connection, after))
-        rows = connection.execute(
-            query.order_by(documents.c.source, documents.c.path, documents.c.document_id).limit(limit + 1)
-        ).all()
+            query = query.where(_behind(connection, place, after))
+        rows = rows_in_order(connection, query.order_by(*place), limit + 1)
         snapshot = index.snapshot_within(connection, version, [row.document_id for row in rows])
         names = collection_names(connection, {row.source for row in rows})
     live = {one.document_id: one for one in snapshot.documents()}
@@ -71,8 +70,9 @@ def document_of(index: Index, current: Current, document_id: str) -> tuple[Docum
 
 
 def of_state(
-    state: str | None, version: int, live_space: tuple[int, Space], current: Current
+    state: str | None, live_space: tuple[int, Space], current: Current
 ) -> sa.Select[tuple[object, ...]]:
+    """The documents of a state now; the stale ones are found by their live revisions, whatever their order."""
     documents, revisions = ledger.documents, ledger.revisions
     space_id, space = live_space
     if state != "stale":
@@ -85,16 +85,35 @@ def of_state(
     ]
     live = sa.and_(
         revisions.c.document_id == documents.c.document_id,
-        ledger.live_at(revisions, version),
-        revisions.c.space_id == space_id,
+        revisions.c.ended_version.is_(None),
+        revisions.c.space_id + 0 == space_id,  # not by the index, which lacks what is compared
     )
     return sa.select(documents).join(revisions, live).where(_THERE, sa.or_(*stale))
 
 
-def _behind(connection: sa.Connection, document_id: str) -> sa.ColumnElement[bool]:
+def place_keys(state: str | None) -> list[sa.ColumnElement[str]]:
+    """The order of a listing: source, then path; by an index, unless few of its rows may be of the state."""
     documents = ledger.documents
-    place = (documents.c.source, documents.c.path, documents.c.document_id)
-    last = connection.execute(sa.select(*place).where(documents.c.document_id == document_id)).first()
+    source = documents.c.source + "" if state == "stale" else documents.c.source
+    return [source, documents.c.path, documents.c.document_id]
+
+
+def rows_in_order(
+    connection: sa.Connection, query: sa.Select[tuple[Any, ...]], limit: int
+) -> list[sa.Row[Any]]:
+    """The first rows of `documents` of an ordered query; whole rows are read of these alone, not sorted."""
+    documents = ledger.documents
+    ids = connection.scalars(query.with_only_columns(documents.c.document_id).limit(limit)).all()
+    found = connection.execute(sa.select(documents).where(documents.c.document_id.in_(ids)))
+    rows = {row.document_id: row for row in found}
+    return [rows[one] for one in ids]
+
+
+def _behind(
+    connection: sa.Connection, place: list[sa.ColumnElement[str]], document_id: str
+) -> sa.ColumnElement[bool]:
+    query = sa.select(*place).where(ledger.documents.c.document_id == document_id)
+    last = connection.execute(query).first()
     if last is None:
         raise UsageError(f"no document ever had the id {document_id!r}: begin the listing without it")
     return sa.tuple_(*place) > sa.tuple_(*(sa.literal(value) for value in last))

@@ -1,7 +1,7 @@
 """Overview: counts of the whole index by SQL, all of one moment; no document is read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,7 +12,7 @@ from storage.collections import collection_names
 from storage.index import Index
 from storage.processes import has_died
 from storage.runs import DIED
-from storage.staleness import Current, stale_counts
+from storage.staleness import Current, live_groups, stale_counts
 
 MOST_GROUPS = 50  # reasons of failures, the most frequent first
 
@@ -95,26 +95,48 @@ class Overview:
         return sum(self.states.values())
 
 
-def overview(index: Index, current: Current, runs: int = 30) -> Overview:
-    """Counts, reasons and the newest `runs` runs, read in one transaction."""
-    with transactions.reading(index.engine) as connection:
-        version = ledger.current_version(connection)
-        space_id, space = ledger.live_space(connection, version)
-        failures, left_out = _failures(connection)
-        versions = ledger.versions
-        return Overview(
-            version=version,
-            committed_at=connection.scalar(
-                sa.select(versions.c.committed_at).where(versions.c.version == version)
-            ),
-            space=space,
-            sources=_sources(connection),
-            stale=stale_counts(connection, version, (space_id, space), current),
-            failures=failures,
-            failures_left_out=left_out,
-            **_sums(connection, version, space_id),
-            runs=_runs(connection, runs),
-        )
+class Overviews:
+    """The overviews of one index, counted anew only when the ledger was written. Threads share it."""
+
+    def __init__(self, index: Index) -> None:
+        self._watch = transactions.Watch(index.engine)
+        self._counted: tuple[object, Current, Overview] | None = None
+
+    def now(self, current: Current, runs: int = 30) -> Overview:
+        """Counts, reasons and the newest `runs` runs, all of one moment."""
+        with self._watch.reading() as (connection, moment):
+            known = self._counted
+            if known is None or moment is None or known[:2] != (moment, current):
+                known = self._counted = moment, current, _counted(connection, current)
+            # A run that was killed wrote nothing: whether it goes on is looked up each time.
+            return replace(known[2], runs=_runs(connection, runs))
+
+    def close(self) -> None:
+        self._watch.close()
+
+
+def _counted(connection: sa.Connection, current: Current) -> Overview:
+    version = ledger.current_version(connection)
+    live_space = ledger.live_space(connection, version)
+    failures, left_out = _failures(connection)
+    groups = live_groups(connection, live_space[0])
+    committed_at = sa.select(ledger.versions.c.committed_at).where(ledger.versions.c.version == version)
+    return Overview(
+        version=version,
+        committed_at=connection.scalar(committed_at),
+        space=live_space[1],
+        sources=_sources(connection),
+        stale=stale_counts(connection, live_space, current, groups),
+        failures=failures,
+        failures_left_out=left_out,
+        chunks=sum(one.chunks for one in groups),
+        over_window=sum(one.over_window for one in groups),
+        pages=sum(one.pages for one in groups),
+        ocr_pages=sum(one.ocr_pages for one in groups),
+        warned=_warned(connection, live_space[0]),
+        unread=sum(one.unread for one in groups),
+        runs=(),
+    )
 
 
 def runs_of(index: Index, limit: int) -> tuple[RunRow, ...]:
@@ -179,22 +201,12 @@ def _failures(connection: sa.Connection) -> tuple[tuple[FailureGroup, ...], int]
     return tuple(groups[:MOST_GROUPS]), sum(one.count for one in groups[MOST_GROUPS:])
 
 
-def _sums(connection: sa.Connection, version: int, space_id: int) -> dict[str, int]:
+def _warned(connection: sa.Connection, space_id: int) -> int:
     revisions = ledger.revisions
-    warned = sa.func.json_array_length(revisions.c.warnings) > 0
-    sums = {
-        "chunks": revisions.c.chunks,
-        "over_window": revisions.c.over_window,
-        "pages": revisions.c.pages,
-        "ocr_pages": revisions.c.ocr_pages,
-        "warned": sa.case((warned, 1), else_=0),
-        "unread": sa.case((revisions.c.encoder_fit, 0), else_=1),
-    }
-    query = sa.select(
-        *(sa.func.coalesce(sa.func.sum(column), 0).label(name) for name, column in sums.items())
+    query = sa.select(sa.func.count()).where(
+        revisions.c.space_id == space_id, revisions.c.ended_version.is_(None), sa.text("warnings <> '[]'")
     )
-    live = query.where(ledger.live_at(revisions, version), revisions.c.space_id == space_id)
-    return dict(connection.execute(live).mappings().one())
+    return connection.scalar(query) or 0
 
 
 def _runs(connection: sa.Connection, limit: int) -> tuple[RunRow, ...]:

@@ -16,7 +16,7 @@ from storage.past import PastDocument, past_documents
 from storage.processes import has_died
 from storage.runs import DIED, Run
 from storage.snapshot import LiveDocument, Snapshot
-from storage.staleness import Current, stale_counts, stale_reason
+from storage.staleness import Current, live_groups, stale_counts, stale_reason
 from storage.versions import Moment
 
 STATES = ("indexed", "failed", "stale", "pending", "running")
@@ -219,7 +219,7 @@ def index_report(index: Index, current: Current, moment: Moment | None = None) -
 
 def _counted(index: Index, current: Current) -> IndexReport:
     """Of now, by counts of the ledger alone: no document is read."""
-    documents, revisions, runs = ledger.documents, ledger.revisions, ledger.runs
+    documents, runs = ledger.documents, ledger.runs
     with transactions.reading(index.engine) as connection:
         version = ledger.current_version(connection)
         space_id, space = ledger.live_space(connection, version)
@@ -229,11 +229,7 @@ def _counted(index: Index, current: Current) -> IndexReport:
             .group_by(documents.c.source, documents.c.state)
         )
         counted = connection.execute(states).all()
-        sums = sa.select(
-            *(sa.func.coalesce(sa.func.sum(revisions.c[name]), 0) for name in ("chunks", "over_window"))
-        )
-        live = sa.and_(ledger.live_at(revisions, version), revisions.c.space_id == space_id)
-        chunks, over_window = connection.execute(sums.where(live)).one()
+        groups = live_groups(connection, space_id)
         newest = sa.select(runs).where(runs.c.kind.not_in(MAINTENANCE))
         newest = newest.order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(1)
         last = connection.execute(newest).mappings().first()
@@ -241,9 +237,9 @@ def _counted(index: Index, current: Current) -> IndexReport:
             version=version,
             space=space,
             states=_summed(counted),
-            stale=stale_counts(connection, version, (space_id, space), current),
-            chunks=chunks,
-            over_window=over_window,
+            stale=stale_counts(connection, (space_id, space), current, groups),
+            chunks=sum(one.chunks for one in groups),
+            over_window=sum(one.over_window for one in groups),
             sources=tuple(sorted({row.source for row in counted})),
             collections=read_within(connection),
             last_run=_as_it_is(dict(last)) if last else None,

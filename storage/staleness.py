@@ -1,6 +1,9 @@
 """Why what is stored of a document is not what would be made of it now."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -44,36 +47,72 @@ def _of_configuration(recipe: str, extractor: str, version: str, space: Space, c
     return "; ".join(reasons)
 
 
+@dataclass(frozen=True, slots=True)
+class LiveGroup:
+    """The documents that can be found and were made in one way, with the sums of their counts."""
+
+    recipe: str
+    extractor: str
+    extractor_version: str
+    documents: int
+    chunks: int
+    over_window: int
+    pages: int
+    ocr_pages: int
+    unread: int  # documents that the embedding model can't read
+
+
+_MADE_BY = ("recipe", "extractor", "extractor_version")
+
+
+def live_groups(connection: sa.Connection, space_id: int) -> tuple[LiveGroup, ...]:
+    """What can be found now in a space, sorted; from the index `revisions_live` alone: no row is read."""
+    revisions = ledger.revisions
+    by = [revisions.c[name] for name in _MADE_BY]
+    sums = [sa.func.sum(revisions.c[name]) for name in ("chunks", "over_window", "pages", "ocr_pages")]
+    unread = sa.func.sum(sa.case((revisions.c.encoder_fit, 0), else_=1))
+    live_now = revisions.c.space_id == space_id, revisions.c.ended_version.is_(None)
+    query = sa.select(*by, sa.func.count(), *sums, unread).where(*live_now).group_by(*by).order_by(*by)
+    rows: Sequence[Sequence[Any]] = connection.execute(query).all()
+    return tuple(LiveGroup(*row) for row in rows)
+
+
 def stale_counts(
-    connection: sa.Connection, version: int, live_space: tuple[int, Space], current: Current
+    connection: sa.Connection, live_space: tuple[int, Space], current: Current, groups: Sequence[LiveGroup]
 ) -> dict[str, int]:
-    """How many documents that can be found are stale, by reason, the most frequent first; none is read."""
-    documents, revisions = ledger.documents, ledger.revisions
+    """How many documents that can be found now are stale, by reason, the most frequent first; none is read.
+
+    `groups` are those of the live space in the same transaction.
+    """
     space_id, space = live_space
+    left = {(one.recipe, one.extractor, one.extractor_version): one.documents for one in groups}
+    counts: Counter[str] = Counter()
+    for state, why, same, *made, count in connection.execute(_out_of_date(space_id)):
+        counts[reason_of_state(state, why, bool(same))] += count
+        left[tuple(made)] -= count  # each document has one reason, and this one comes first
+    for (recipe, extractor, version), count in left.items():
+        told = _of_configuration(recipe, extractor, version, space, current)
+        if told and count:
+            counts[told] += count
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _out_of_date(space_id: int) -> sa.Select[tuple[Any, ...]]:
+    """What can be found now though its document failed since, or has another file: by what tells why."""
+    documents, revisions = ledger.documents, ledger.revisions
     same_file = documents.c.sha256 == revisions.c.source_sha256
     reason = sa.case((documents.c.state == "failed", documents.c.reason), else_="")
-    groups = (
-        *(documents.c.state, reason, same_file),
-        *(revisions.c.recipe, revisions.c.extractor, revisions.c.extractor_version),
-    )
-    query = (
+    groups = (documents.c.state, reason, same_file, *(revisions.c[name] for name in _MADE_BY))
+    return (
         sa.select(*groups, sa.func.count())
         .select_from(revisions.join(documents, documents.c.document_id == revisions.c.document_id))
         .where(
-            ledger.live_at(revisions, version),
-            revisions.c.space_id == space_id,
-            sa.or_(documents.c.state == "failed", ~same_file, is_stale(space, current)),
+            revisions.c.space_id + 0 == space_id,  # not by the index, which lacks what is compared
+            revisions.c.ended_version.is_(None),
+            sa.or_(documents.c.state == "failed", ~same_file),
         )
         .group_by(*groups)
     )
-    counts: dict[str, int] = {}
-    for state, why, same, recipe, extractor, made, count in connection.execute(query):
-        told = reason_of_state(state, why, bool(same)) or _of_configuration(
-            recipe, extractor, made, space, current
-        )
-        if told:
-            counts[told] = counts.get(told, 0) + count
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _of_space(then: Space, now: Space) -> Iterator[str]:

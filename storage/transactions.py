@@ -2,8 +2,9 @@
 
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,6 +113,48 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
         driver = connection.connection.driver_connection
         if isinstance(driver, _Still) and driver.changed():
             raise IndexBusy("the ledger was written while it was read: try again")
+
+
+class Watch:
+    """A connection that is kept, since only it can tell whether others wrote meanwhile. Threads take turns."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        self._lock = threading.Lock()
+        self._kept: sa.Connection | None = None
+        self._opened = 0
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[sa.Connection, object]]:
+        """As `reading`, with what is equal as long as nothing was written in between.
+
+        It is None where that can't be told: on a ledger that is taken to stay as it is.
+        """
+        with self._lock, readable():
+            connection, self._kept = self._kept or self._open(), None
+            driver = connection.connection.driver_connection
+            with ExitStack() as given_up:
+                given_up.callback(connection.close)
+                with connection.begin():
+                    if isinstance(driver, _Still):
+                        yield connection, None
+                        if driver.changed():
+                            raise IndexBusy("the ledger was written while it was read: try again")
+                        return
+                    written = connection.exec_driver_sql("PRAGMA data_version").scalar()
+                    yield connection, (self._opened, written)
+                given_up.pop_all()
+                self._kept = connection
+
+    def _open(self) -> sa.Connection:
+        self._opened += 1
+        return self._engine.connect()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._kept is not None:
+                self._kept.close()
+                self._kept = None
 
 
 def make_durable(engine: sa.Engine) -> None:

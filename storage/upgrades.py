@@ -53,8 +53,12 @@ def _to_2(connection: sa.Connection) -> None:
         "ALTER TABLE documents ADD COLUMN not_before FLOAT",
         "ALTER TABLE revisions ADD COLUMN language TEXT NOT NULL DEFAULT ''",
         "CREATE INDEX segments_ended ON segments (ended_version)",
+        "CREATE INDEX documents_failed ON documents (stage, kind, reason, state) WHERE state = 'failed'",
         "ALTER TABLE revisions ADD COLUMN encoder_fit BOOLEAN NOT NULL DEFAULT 1",
         """UPDATE revisions SET encoder_fit = 0 WHERE warnings LIKE '%"code": "embedding-fit"%'""",
+        "CREATE INDEX revisions_live ON revisions (space_id, recipe, extractor, extractor_version, chunks, "
+        "over_window, pages, ocr_pages, encoder_fit, ended_version) WHERE ended_version IS NULL",
+        "CREATE INDEX revisions_warned ON revisions (space_id) WHERE ended_version IS NULL AND warnings <> '[]'",
     ):
         connection.exec_driver_sql(statement)
     new = ("collections", "calibrations", "migrations", "blockers", "probes", "readers", "forgotten")

@@ -138,8 +138,19 @@ def at_hand(job: Job) -> Iterator[Path]:
         yield path
 
 
-def _blocks(address: str, path: str, size_bytes: int) -> Iterator[bytes]:
-    """The bytes of an object, which must be as many as were listed."""
+def download(address: str, path: str, into: Path, most_bytes: int) -> None:
+    """Writes an object into a file, as it is now. Raises `SourceUnavailable`, `SourceChanged` for a larger one."""
+    read = 0
+    with into.open("wb") as file:
+        for block in _blocks(address, path):
+            read += len(block)
+            if read > most_bytes:
+                raise SourceChanged(f"the object is larger than {most_bytes:,} bytes")
+            file.write(block)
+
+
+def _blocks(address: str, path: str, size_bytes: int | None = None) -> Iterator[bytes]:
+    """The bytes of an object, which must be as many as were listed, if that is told."""
     system, root = _reach(address)
     read = 0
     try:
@@ -148,14 +159,14 @@ def _blocks(address: str, path: str, size_bytes: int) -> Iterator[bytes]:
         ) as file:
             while block := file.read(BLOCK_BYTES):
                 read += len(block)
-                if read > size_bytes:
+                if size_bytes is not None and read > size_bytes:
                     break
                 yield block
     except FileNotFoundError as error:
         raise SourceChanged("the object vanished before it was read. Run again") from error
     except Exception as error:  # each store has exceptions of its own: they are the reason
         raise SourceUnavailable(f"the object can't be downloaded: {_words(error)}. Run again") from error
-    if read != size_bytes:
+    if size_bytes not in (None, read):
         raise SourceChanged("the object changed after it was listed. Run again when it is at rest")
 
 

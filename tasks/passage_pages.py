@@ -63,7 +63,11 @@ class PassagePage:
 
 def see(order: PassageOrder, at: At) -> tuple[PassagePage, ...]:
     """The pages in order. Raises `DocumentError` when the file can't be read."""
-    sheets = _pdf_sheets(order, at) if order.media_type == "application/pdf" else _image_sheets(order, at)
+    sheets = (
+        pdf_sheets(order.path, order.pages, order.settings, at)
+        if order.media_type == "application/pdf"
+        else _image_sheets(order, at)
+    )
     return tuple(
         PassagePage(
             page.number,
@@ -99,20 +103,21 @@ def _image_sheets(order: PassageOrder, at: At) -> Sheets:
     }
 
 
-def _pdf_sheets(order: PassageOrder, at: At) -> Sheets:
+def pdf_sheets(path: Path, pages: Sequence[Page], settings: Settings, at: At) -> Sheets:
+    """Some pages of a PDF with their words, by number; no other page is read. Raises `DocumentError`."""
     sheets: Sheets = {}
-    opened = open_pdf(order.path, order.settings.limits)
+    opened = open_pdf(path, settings.limits)
     try:
         if opened.pdf.get_formtype():
             opened.pdf.init_forms()
         with SecondReader(opened.data, len(opened.pdf)) as second:
-            for page in order.pages:
+            for page in pages:
                 at("page image", page.number)
                 if page.number > len(opened.pdf):
                     continue
                 leaf = opened.pdf[page.number - 1]
                 try:
-                    sheets[page.number] = _pdf_sheet(leaf, page, order.settings, second)
+                    sheets[page.number] = _pdf_sheet(leaf, page, settings, second)
                 finally:
                     leaf.close()
     finally:
@@ -147,26 +152,34 @@ def _areas(content: PageContent) -> list[WordArea]:
     return sketch.sheets[content.number].words
 
 
-def _marked(
-    order: PassageOrder, page: Page, words: Sequence[WordArea], size: tuple[float, float]
-) -> Iterator[Corners]:
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """The words of a page in reading order, and which of them stands for which stretch of the page's text."""
+
+    ordered: list[WordArea]
+    pairs: list[tuple[tuple[int, int], int]]  # (characters of the text, place in `ordered`), by text
+
+
+def aligned(text: str, words: Sequence[WordArea], size: tuple[float, float]) -> Aligned:
+    """The words found on a page of this size with its stored text."""
     ordered = _in_reading_order(words, size)
-    text = order.text[page.start - order.offset : page.end - order.offset]
-    start, end = order.start - page.start, order.end - page.start
     spans = [match.span() for match in _WORDS.finditer(text)]
-    wanted = [_form(text[low:high]) for low, high in spans]
     parts = [
         (number, _form(part)) for number, area in enumerate(ordered) for part in _WORDS.findall(area.text)
     ]
-    inside = {place for place, (low, high) in enumerate(spans) if low < end and high > start}
-    pairs = _pairs(wanted, [form for _, form in parts])
-    for number in sorted(
-        _bridged(
-            {parts[there][0] for here, there in pairs.items() if here in inside},
-            {parts[there][0] for here, there in pairs.items() if here not in inside},
-        )
-    ):
-        yield ordered[number].corners
+    found = _pairs([_form(text[low:high]) for low, high in spans], [form for _, form in parts])
+    return Aligned(ordered, [(spans[here], parts[there][0]) for here, there in sorted(found.items())])
+
+
+def _marked(
+    order: PassageOrder, page: Page, words: Sequence[WordArea], size: tuple[float, float]
+) -> Iterator[Corners]:
+    known = aligned(order.text[page.start - order.offset : page.end - order.offset], words, size)
+    start, end = order.start - page.start, order.end - page.start
+    inside = {number for (low, high), number in known.pairs if low < end and high > start}
+    outside = {number for (low, high), number in known.pairs if not (low < end and high > start)}
+    for number in sorted(_bridged(inside, outside)):
+        yield known.ordered[number].corners
 
 
 def _pairs(wanted: Sequence[str], there: Sequence[str]) -> dict[int, int]:

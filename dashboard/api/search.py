@@ -1,6 +1,7 @@
 """POST /search."""
 
 from dataclasses import asdict
+from itertools import repeat
 
 from fastapi import APIRouter
 
@@ -30,14 +31,15 @@ async def search(body: SearchBody, served: Served) -> SearchResult:
             threshold=body.threshold,
             filters=body.filters.filters(),
             rerank=body.rerank,
+            explain=body.explain,
         )
 
     results = await served.work.run(find)
     return SearchResult(
         query=body.query,
         hits=[
-            served_hit(hit, why_of(body.query, body.mode, hit) if body.explain else None)
-            for hit in results.hits
+            served_hit(hit, why_of(body.mode, hit, terms) if body.explain else None)
+            for hit, terms in zip(results.hits, results.shares or repeat(()), strict=False)
         ],
         refused=results.refused,
         message=_message(body, results),

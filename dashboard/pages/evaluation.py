@@ -3,16 +3,21 @@
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Request
-from fastapi.responses import Response
+from fastapi.responses import HTMLResponse, Response
 from markupsafe import Markup
 
-from dashboard.evaluations import MAIN_CUT, Series, kept_evaluation, series_of
+from dashboard.evaluations import MAIN_CUT, Series, kept_evaluation, kept_report, series_of
 from dashboard.serving import Served
 from dashboard.templating import page
 from dashboard.trend import line_trend
 from evaluation.metrics import CUTS
 from evaluation.results import Milestone
 
+REPORT_POLICY = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+"""The page's own policy, in its head, admits that one style alone."""
 router = APIRouter(prefix="/ui/evaluation", include_in_schema=False)
 
 
@@ -45,7 +50,18 @@ async def one(request: Request, served: Served, name: str) -> Response:
         made=found.made,
         lost=found.lost,
         bluffs=found.bluffs,
+        reported=found.reported,
     )
+
+
+@router.get("/{name}/report")
+async def report(served: Served, name: str, download: bool = False) -> Response:
+    """The whole report as its own page, which may run nothing and is no part of this site."""
+    html = await served.work.run(lambda: kept_report(served.index, name))
+    headers = {"Content-Security-Policy": REPORT_POLICY}
+    if download:
+        headers["Content-Disposition"] = f'attachment; filename="evaluation-{name}.html"'
+    return HTMLResponse(html, headers=headers)
 
 
 def _shown(one: Series) -> Shown:

@@ -1,5 +1,6 @@
 """The overview: what the index holds, what failed, and what is going on."""
 
+import time
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -7,6 +8,7 @@ from fastapi.responses import Response
 
 from dashboard.counts import overview_of
 from dashboard.live import live_of
+from dashboard.next_run import next_run
 from dashboard.remedies import remedy_of
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
@@ -38,6 +40,10 @@ def _values(served: Serving) -> dict[str, Any]:
         "trend": runs_trend(seen.runs),
         "listed": seen.runs[:LISTED_RUNS],
         "schedule": served.settings.schedule,
+        "next_run": next_run(served.settings.schedule, time.time()),
+        "last_run": next(
+            (run for run in seen.runs if run.kind == "reindex" and run.state != "running"), None
+        ),
         "remedy_of": remedy_of,
         "progress": live.progress,
         "orders": live.orders,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import repeat
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -9,11 +10,12 @@ from fastapi.responses import Response
 from markupsafe import Markup
 
 from dashboard.api.models import MOST_CHARACTERS, MOST_HITS
-from dashboard.marks import TermCount, marked
+from dashboard.marks import Marker
 from dashboard.problems import Problem, problem_of
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
 from dashboard.why import shares_of
+from retrieval.bm25 import TermShare
 from retrieval.filters import Filters
 from retrieval.fusion import RRF_K
 from retrieval.ranking import Mode
@@ -37,45 +39,21 @@ class ShownHit:
     hit: Hit
     document_id: str
     quote: Markup
-    terms: list[TermCount]
+    terms: tuple[TermShare, ...]  # of which its BM25 score is the sum
     dense_share: float | None  # of the RRF score
     bm25_share: float | None
 
 
+@dataclass(frozen=True, slots=True)
 class Asked:
     """The fields of the page's address."""
 
-    def __init__(
-        self,
-        q: Annotated[str, Query(max_length=MOST_CHARACTERS)] = "",
-        mode: _Text = "hybrid",
-        rerank: _Text = "",
-        k: Annotated[int, Query(ge=1, le=MOST_HITS)] = 10,
-        threshold: _Text = "",
-        documents: _Text = "",
-        folders: _Text = "",
-        types: _Text = "",
-        languages: _Text = "",
-        since: _Text = "",
-        before: _Text = "",
-        confidence: _Text = "",
-    ) -> None:
-        self.q = q.strip()
-        if mode not in MODES:
-            raise UsageError(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
-        self.mode: Mode = mode
-        self.rerank = bool(rerank)
-        self.k = k
-        self.threshold = threshold
-        self.filters = {
-            "documents": documents,
-            "folders": folders,
-            "types": types,
-            "languages": languages,
-            "since": since,
-            "before": before,
-            "confidence": confidence,
-        }
+    q: str
+    mode: Mode
+    rerank: bool
+    k: int
+    threshold: str
+    filters: dict[str, str]
 
     def as_filters(self) -> Filters:
         """Raises `UsageError` for a date or number that is none."""
@@ -88,8 +66,36 @@ class Asked:
         )
 
 
+async def _asked(
+    q: Annotated[str, Query(max_length=MOST_CHARACTERS)] = "",
+    mode: _Text = "hybrid",
+    rerank: _Text = "",
+    k: Annotated[int, Query(ge=1, le=MOST_HITS)] = 10,
+    threshold: _Text = "",
+    documents: _Text = "",
+    folders: _Text = "",
+    types: _Text = "",
+    languages: _Text = "",
+    since: _Text = "",
+    before: _Text = "",
+    confidence: _Text = "",
+) -> Asked:
+    if mode not in MODES:
+        raise UsageError(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
+    filters = {
+        "documents": documents,
+        "folders": folders,
+        "types": types,
+        "languages": languages,
+        "since": since,
+        "before": before,
+        "confidence": confidence,
+    }
+    return Asked(q.strip(), mode, bool(rerank), k, threshold, filters)
+
+
 @router.get("/ui/search")
-async def show(request: Request, served: Served, asked: Annotated[Asked, Depends()]) -> Response:
+async def show(request: Request, served: Served, asked: Annotated[Asked, Depends(_asked)]) -> Response:
     found = await served.work.run(lambda: _found(served, asked))
     return page(
         request.scope,
@@ -114,11 +120,16 @@ def _found(served: Serving, asked: Asked) -> dict[str, Any]:
             cut = given
         if asked.q:
             results = served.searcher.search(
-                asked.q, mode=asked.mode, k=asked.k, filters=asked.as_filters(), rerank=asked.rerank
+                asked.q,
+                mode=asked.mode,
+                k=asked.k,
+                filters=asked.as_filters(),
+                rerank=asked.rerank,
+                explain=True,
             )
     except PinciteError as error:
         problem = problem_of(error)
-    hits = [_shown(asked.q, asked.mode, hit) for hit in results.hits] if results else []
+    hits = _shown(asked, results) if results else []
     return {"known": _told(known), "cut": cut, "problem": problem, "results": results, "hits": hits}
 
 
@@ -130,8 +141,14 @@ def _told(known: Threshold) -> dict[str, Any]:
     }
 
 
-def _shown(query: str, mode: Mode, hit: Hit) -> ShownHit:
-    return ShownHit(hit, document_of(hit.chunk_id), *marked(query, hit.content), *shares_of(mode, hit))
+def _shown(asked: Asked, results: Results) -> list[ShownHit]:
+    marker = Marker(asked.q)
+    return [
+        ShownHit(
+            hit, document_of(hit.chunk_id), marker.marked(hit.content), terms, *shares_of(asked.mode, hit)
+        )
+        for hit, terms in zip(results.hits, results.shares or repeat(()), strict=False)
+    ]
 
 
 def _several(given: str) -> tuple[str, ...]:

@@ -1,7 +1,10 @@
-"""Takes the screenshots of this folder, of a server that runs over an index of samples/documents:
+"""Takes the screenshots of this folder, of a server that runs over an index of samples/documents and docs, which was
+evaluated with samples/questions/samples-and-docs.jsonl:
 
 pincite serve --index pincite-index &
-python docs/screenshots/make.py http://127.0.0.1:8766 [FOLDER]
+python docs/screenshots/make.py http://127.0.0.1:8766 [NAME ...]
+
+With names only those pictures are taken.
 """
 
 import sys
@@ -17,24 +20,26 @@ WIDE, PHONE = (1280, 860), (390, 844)
 
 def main() -> None:
     url = sys.argv[1].rstrip("/")
-    folder = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(__file__).parent
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        shots(browser, url, folder)
+        shots(browser, url, frozenset(sys.argv[2:]))
         browser.close()
 
 
-def shots(browser: Browser, url: str, folder: Path) -> None:
+def shots(browser: Browser, url: str, names: frozenset[str]) -> None:
     """Each page in the light, two in the dark, two on a phone."""
     page = opened(browser, WIDE, "light")
-    for name, address in addresses(page, url).items():
-        take(page, url + address, folder / f"{name}.png")
-    dark = opened(browser, WIDE, "dark")
-    take(dark, url + "/", folder / "overview-dark.png")
-    take(dark, f"{url}/ui/search?q={quote(QUESTION)}&k=4", folder / "search-dark.png")
-    phone = opened(browser, PHONE, "light")
-    take(phone, url + "/ui/documents", folder / "documents-phone.png")
-    take(phone, f"{url}/ui/search?q={quote(QUESTION)}&k=2", folder / "search-phone.png")
+    dark, phone = opened(browser, WIDE, "dark"), opened(browser, PHONE, "light")
+    search = f"/ui/search?q={quote(QUESTION)}"
+    pictures = {name: (page, address) for name, address in addresses(page, url).items()} | {
+        "overview-dark": (dark, "/"),
+        "search-dark": (dark, f"{search}&k=4"),
+        "documents-phone": (phone, "/ui/documents"),
+        "search-phone": (phone, f"{search}&k=2"),
+    }
+    for name, (seen, address) in pictures.items():
+        if not names or name in names:
+            take(seen, url + address, Path(__file__).with_name(f"{name}.png"))
 
 
 def opened(browser: Browser, size: tuple[int, int], scheme: str) -> Page:
@@ -60,8 +65,15 @@ def addresses(page: Page, url: str) -> dict[str, str]:
         "passage": f"/ui/documents/{pdf}/passage?start=0&end=120",
         "search": f"/ui/search?q={quote(QUESTION)}&k=4",
         "evaluation": "/ui/evaluation",
+        "report": f"{newest(page, url)}/report",
         "migration": "/ui/migration",
     }
+
+
+def newest(page: Page, url: str) -> str:
+    """The address of the newest kept evaluation."""
+    page.goto(f"{url}/ui/evaluation")
+    return page.locator("tbody a").first.get_attribute("href") or ""
 
 
 def take(page: Page, address: str, target: Path) -> None:
@@ -69,6 +81,8 @@ def take(page: Page, address: str, target: Path) -> None:
     page.wait_for_timeout(300)
     if page.locator(".waiting").count():
         page.locator(".paper").first.wait_for(timeout=120_000)
+    if page.locator(".why-rank").count():
+        page.locator(".why-rank summary").first.click()
     page.screenshot(path=target)
 
 

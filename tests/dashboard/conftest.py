@@ -48,7 +48,7 @@ def space() -> Space:
     return space_of_model(resolve_model(DEFAULT_MODEL), DEFAULT_CHUNKER)
 
 
-def reindex(index: Path, source: Path) -> None:
+def reindex(index: Path, source: Path | str) -> None:
     """One run over a folder as the flow does it, in this process."""
     model = resolve_model(DEFAULT_MODEL)
     with Index.create(index, space()) as opened, begin_run(opened, "reindex", str(source)) as run:

@@ -1,6 +1,7 @@
 """The pages in a real browser: what they show, that they ask no other host, and that everyone can use them."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -128,6 +129,15 @@ def test_pages_are_drawn_with_the_model_of_the_index(tmp_path: Path) -> None:
 def test_a_threshold_of_0_is_taken_as_one(client: httpx.Client) -> None:
     told = client.get("/ui/search", params={"threshold": "0"}, headers={"Accept": "text/html"}).text
     assert 'name="threshold" min="0" max="1.2" step="0.005" value="0.000"' in told
+
+
+def test_what_each_word_gives_is_the_score(client: httpx.Client) -> None:
+    asked = {"q": "pump seal", "mode": "bm25", "k": "1"}
+    told = client.get("/ui/search", params=asked, headers={"Accept": "text/html"}).text
+    score = re.search(r"<dt>BM25</dt><dd>([\d.]+)</dd>", told)
+    shares = re.findall(r"<code>(?:pump|seal)</code> ([\d.]+) ", told)
+    assert score and len(shares) == 2
+    assert sum(map(float, shares)) == pytest.approx(float(score[1]), abs=0.01)
 
 
 def test_the_slider_says_what_a_threshold_would_refuse(server: Server, seen: Watched) -> None:

@@ -12,7 +12,7 @@ from evaluation.results import milestone, result_of
 from schemas.errors import UsageError
 from schemas.evaluation import Question, QuestionSet, Result
 from schemas.settings import Settings
-from storage.evaluations import kept
+from storage.evaluations import kept, report_of
 from tests.retrieval.conftest import SmallIndex, at_distance
 
 WHY = "why does the pump stop"
@@ -98,3 +98,11 @@ def test_another_model_is_held_against_the_baseline_where_it_answers_as_much(
     guarded = guard(small_index.path, Settings(), QUESTIONS, plan)
     assert 0.09 < guarded.evaluation.threshold < 0.12
     assert guarded.evaluation.bluffed == () and guarded.evaluation.refused == ()
+
+
+def test_the_whole_report_is_kept_beside_a_kept_result(small_index: SmallIndex) -> None:
+    small_index.write({"a.md": ["The pump has three seals."], "b.md": ["Grey seals swim."]})
+    kept = guard(small_index.path, Settings(), QUESTIONS).result
+    assert (report_of(small_index.path, kept.name) or "").startswith("<!doctype html>")
+    guard(small_index.path, Settings(), QUESTIONS, keep_result=False)
+    assert len(list((small_index.path / "evaluations").iterdir())) == 2

@@ -135,3 +135,18 @@ def test_a_frequent_word_is_not_counted_where_it_can_change_nothing() -> None:
     found = asked(documents, "the rare")
     assert found.best(10)[0].tolist() == list(range(3_000, 3_010))
     assert len(found._candidates(10)) == 30
+
+
+@given(
+    documents=st.lists(st.lists(st.sampled_from(WORDS)), min_size=1), query=st.lists(st.sampled_from(WORDS))
+)
+def test_the_shares_of_the_terms_are_the_score(documents: list[list[str]], query: list[str]) -> None:
+    texts = [" ".join(one) for one in documents]
+    scores, rows = asked(texts, " ".join(query)), np.arange(len(texts))
+    for words, score, shares in zip(documents, scores.of(rows), scores.shares(rows), strict=True):
+        assert sum(one.share for one in shares) == pytest.approx(score, abs=1e-12)
+        held = [term for term in dict.fromkeys(query) if term in words]
+        assert [one.term for one in shares] == held
+        for one in shares:
+            assert one.share > 0 and one.tf == words.count(one.term) and one.repeats == query.count(one.term)
+            assert one.chunks == sum(one.term in other for other in documents)

@@ -378,3 +378,16 @@ def test_a_posting_without_its_chunk_breaks_the_index(small_index) -> None:
         with pytest.raises(IndexBroken, match=r"ordinal 9, but no such chunk: run `pincite verify`"):
             searcher.search("zebra", mode="bm25")
         assert len(searcher.search("lion", mode="bm25").hits) == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_shares_of_a_hit_sum_to_its_bm25_score(small_index, minilm: Embedder, mode: Mode) -> None:
+    small_index.write({"a.txt": ["red red disk", "a red page"], "b.txt": ["blue disk", "green"]})
+    vector = minilm.embed_query("disk")
+    with open_index(small_index.path) as searcher:
+        found = searcher.search("red disk red", mode=mode, vector=vector, explain=True)
+        plain = searcher.search("red disk red", mode=mode, vector=vector)
+    assert plain.hits == found.hits and plain.shares == ()
+    assert len(found.shares) == (0 if mode == "dense" else len(found.hits))
+    for hit, shares in zip(found.hits, found.shares, strict=False):
+        assert sum(one.share for one in shares) == pytest.approx(hit.bm25, abs=1e-12)

@@ -1,14 +1,16 @@
 """Browsing and counting: pages that leave nothing out, and sums that are those of the documents."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from schemas.errors import UsageError
+from storage import ledger, transactions
 from storage.browsing import ORDERS, Wanted, browse, ids_of
 from storage.index import Index
-from storage.overview import overview, run_of
+from storage.overview import Overviews, run_of
 from storage.report import document_reports, index_report
 from tests.storage.building import PERMANENT, POLICY, TRANSIENT, fill, reindex
 
@@ -79,7 +81,7 @@ def test_documents_are_found_by_words_and_reason(index: Path) -> None:
 def test_counts_are_those_of_the_documents(index: Path, recipe: str | None) -> None:
     with Index.open(index) as opened:
         reports = document_reports(opened, recipe)
-        seen, told = overview(opened, recipe), index_report(opened, recipe)
+        seen, told = Overviews(opened).now(recipe), index_report(opened, recipe)
         live = [one.live for one in reports if one.live]
         states = Counter(one.state for one in reports)
         stale = Counter(one.stale_reason for one in reports if one.stale_reason)
@@ -90,3 +92,22 @@ def test_counts_are_those_of_the_documents(index: Path, recipe: str | None) -> N
         assert sum(group.count for group in seen.failures) + seen.failures_left_out == states["failed"]
         assert seen.runs[0].run_id == (told.last_run or {})["run_id"]
         assert run_of(opened, seen.runs[0].run_id) == seen.runs[0] and run_of(opened, "none") is None
+
+
+def test_counts_are_kept_until_somebody_writes(index: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(index, tmp_path / "copy")
+    with Index.open(copy) as opened, Index.open(copy) as other:
+        overviews = Overviews(opened)
+        first, again = overviews.now(None), overviews.now(None)
+        assert again.sources is first.sources
+        assert overviews.now("another").stale != first.stale
+        with transactions.writing(other.engine) as connection:
+            connection.execute(ledger.documents.update().values(sha256="f" * 64))
+        after = overviews.now(None)
+        assert sum(after.stale.values()) == sum(
+            one.live is not None for one in document_reports(opened, None)
+        )
+        with transactions.writing(opened.engine) as connection:
+            connection.execute(ledger.revisions.update().values(ended_version=0))
+        assert overviews.now(None).chunks == 0 and first.chunks > 0
+        overviews.close()

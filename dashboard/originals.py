@@ -1,0 +1,113 @@
+"""Originals: the file that a document was made from, read again to show its pages, if it is still the same one.
+
+An object of a bucket is downloaded, and kept for a while: a person turns pages to and fro.
+"""
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from stat import S_ISREG
+
+from schemas.errors import DocumentError, UsageError
+from schemas.settings import Settings
+from storage.segments import sha256_of
+from tasks.bucket import LONGEST_SUFFIX, download, is_url
+
+KEPT_S = 120.0
+KEPT_BYTES = 256 << 20  # of objects, while none of them is looked at; the one at hand may be larger
+CHANGED = "the file has changed since it was indexed"
+
+
+@contextmanager
+def original(source: str, path: str, sha256: str, settings: Settings) -> Iterator[tuple[Path, str]]:
+    """(a file of this machine with the bytes that were indexed, why there is none or "")."""
+    if is_url(source):
+        with _objects.at_hand(source, path, sha256, settings.limits.source_bytes) as found:
+            yield found
+        return
+    file = Path(source, path)
+    yield file, _why_not(file, sha256, settings)
+
+
+def _why_not(file: Path, sha256: str, settings: Settings) -> str:
+    try:
+        now = file.stat()
+        if not S_ISREG(now.st_mode) or now.st_size > settings.limits.source_bytes:
+            return "it is no longer a file that could be indexed"
+        return "" if sha256_of(file) == sha256 else CHANGED
+    except OSError as error:
+        return f"the file can't be read ({error.strerror})"
+
+
+@dataclass
+class _Object:
+    folder: "tempfile.TemporaryDirectory[str]"
+    path: Path
+    size_bytes: int
+    until: float  # monotonic
+    users: int = 0
+
+
+@dataclass
+class _Objects:
+    """Downloaded objects by source, path and hash. Threads share it; one downloads at a time."""
+
+    _kept: dict[tuple[str, str, str], _Object] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def at_hand(self, source: str, path: str, sha256: str, most_bytes: int) -> Iterator[tuple[Path, str]]:
+        key = (source, path, sha256)
+        with self._lock:
+            self._sweep()
+            missing = ""
+            if key not in self._kept:
+                found, missing = _downloaded(source, path, sha256, most_bytes)
+                if found is not None:
+                    self._kept[key] = found
+            one = self._kept.get(key)
+            if one is not None:
+                one.users += 1
+        if one is None:
+            yield Path(path), missing
+            return
+        try:
+            yield one.path, ""
+        finally:
+            with self._lock:
+                one.users -= 1
+
+    def _sweep(self) -> None:
+        """Deletes what is kept too long, or too much, and looked at by nobody; the oldest first."""
+        now, total = time.monotonic(), sum(one.size_bytes for one in self._kept.values())
+        for key, one in list(self._kept.items()):
+            if not one.users and (one.until < now or total > KEPT_BYTES):
+                total -= one.size_bytes
+                del self._kept[key]
+                one.folder.cleanup()
+
+
+_objects = _Objects()
+
+
+def _downloaded(source: str, path: str, sha256: str, most_bytes: int) -> tuple[_Object | None, str]:
+    folder = tempfile.TemporaryDirectory(prefix="original-")
+    suffix = PurePosixPath(path).suffix
+    file = Path(folder.name, f"object{suffix if len(suffix) <= LONGEST_SUFFIX else ''}")
+    try:
+        download(source, path, file, most_bytes)
+    except (DocumentError, UsageError) as error:
+        missing = str(error)
+    except OSError as error:
+        missing = f"the object can't be kept here ({error.strerror})"
+    else:
+        missing = "" if sha256_of(file) == sha256 else CHANGED
+    if missing:
+        folder.cleanup()
+        return None, missing
+    return _Object(folder, file, os.stat(file).st_size, time.monotonic() + KEPT_S), ""

@@ -37,6 +37,7 @@ import psutil
 
 from schemas.errors import ServerFailed
 from storage.disk import writable
+from tasks.priority import give_way
 
 START_S = 120.0  # longest wait for a server to answer: ten times of what it takes on two idle cores
 STOP_S = 90.0  # longest wait for a server to store its last records
@@ -128,6 +129,7 @@ class Start:
         from prefect.settings import temporary_settings
 
         url = f"http://127.0.0.1:{_port(self.server, self.slot / 'server.log')}/api"
+        give_way(self.server.pid)  # not before: the run waits for it to start, on a busy machine too
         logging.getLogger("EventsWorker").setLevel(logging.ERROR)  # it warns of every drain
         # The environment is for threads that Prefect starts without our context and for child processes,
         # the settings are for a prefect that was imported before.

@@ -152,7 +152,7 @@ def _compared(idle: Sequence[Search], during: Sequence[Search]) -> dict[str, obj
 def report(idle: Sequence[Turn], during: Sequence[Turn]) -> dict[str, object]:
     """The turns as JSON: all searches, those of each mode, those that took up a version, and each turn."""
     quiet, busy = ([one for turn in turns for one in turn.searches] for turns in (idle, during))
-    by_mode = {
+    by_mode: dict[str, object] = {
         mode: _compared([one for one in quiet if one.mode == mode], [one for one in busy if one.mode == mode])
         for mode in MODES
     }

@@ -135,7 +135,7 @@ class BertVectors:
 
         query, key, value = (
             self._linear(f"{name}.attention.self.{part}", states)
-            .unflatten(-1, (self._heads, -1))
+            .view(*states.shape[:2], self._heads, -1)
             .transpose(1, 2)
             for part in ("query", "key", "value")
         )

@@ -12,11 +12,12 @@ from pathlib import Path
 from schemas.errors import PinciteError
 
 LOOK_S = 0.05  # between two looks: two system calls, some 5 µs
-IDLE_S = 60.0  # so long after the last search nobody is waited for
+IDLE_S = 600.0  # so long after the last search nobody is waited for
+SEARCHES = 10  # what asks more often stays open
 
 
 class Follower:
-    """A thread that calls `take_up` when the ledger was written, from the first new version that a search met."""
+    """A thread that calls `take_up` when the ledger was written, from the tenth search on while searches go on."""
 
     def __init__(self, ledger: Path, take_up: Callable[[], object]) -> None:
         self._files = (ledger, ledger.with_name(f"{ledger.name}-wal"))
@@ -24,12 +25,14 @@ class Follower:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
+        self._searches = 0  # told by several threads, and not exact
         self._asked_at = 0.0  # monotonic; of the last search
 
-    def asked(self, new_version: bool) -> None:
-        """Hears of each search, and whether it had to take up a version itself, which begins the following."""
+    def asked(self) -> None:
+        """Hears of each search."""
+        self._searches += 1
         self._asked_at = time.monotonic()
-        if new_version and self._thread is None:
+        if self._searches >= SEARCHES and self._thread is None:
             with self._lock:
                 if self._thread is None and not self._ended.is_set():
                     self._thread = threading.Thread(target=self._follow, name="follow the index", daemon=True)

@@ -76,8 +76,8 @@ def open_index(path: Path, settings: Settings = _DEFAULTS, version: int | None =
 class Searcher:
     """Searches one index. Each search sees one version, whole; threads may share a searcher.
 
-    What was read of a version is kept until a search sees another. While searches go on and versions appear, a
-    thread takes them up as they come (`retrieval.following`).
+    What was read of a version is kept until a search sees another. While searches go on, a thread takes up new
+    versions as they come (`retrieval.following`).
     """
 
     def __init__(self, index: Index, settings: Settings, version: int | None = None) -> None:
@@ -153,7 +153,9 @@ class Searcher:
         _check(query, mode, k, threshold)
         check_filters(filters)
         reranker = resolve_reranker(self._settings.reranker) if rerank else None
-        corpus = self._corpus_asked()
+        if not self._pinned:
+            self._follower.asked()
+        corpus = self._corpus_now()
         among = self._among(corpus, filters)
         most = k if threshold is None else min(k, MOST_PASSAGES)
         kept = _best(
@@ -208,12 +210,6 @@ class Searcher:
                 "dense, or index again"
             )
         return corpus.lexical(terms(query), among)
-
-    def _corpus_asked(self) -> Corpus:
-        before = self._corpus
-        corpus = self._corpus_now()
-        self._follower.asked(new_version=before is not None and corpus is not before)
-        return corpus
 
     def _corpus_now(self) -> Corpus:
         with self._lock:

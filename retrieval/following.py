@@ -11,7 +11,7 @@ from pathlib import Path
 
 from schemas.errors import PinciteError
 
-LOOK_S = 0.05  # between two looks: two system calls, some 5 µs
+LOOK_S = 0.02  # between two looks: two system calls, some 5 µs
 IDLE_S = 600.0  # so long after the last search nobody is waited for
 SEARCHES = 10  # what asks more often stays open
 

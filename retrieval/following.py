@@ -47,16 +47,20 @@ class Follower:
             thread.join()
 
     def _follow(self) -> None:
+        try:
+            self._take_up_what_comes()
+        except PinciteError:
+            return  # the next search meets the same, and says it to whoever asked
+        finally:
+            with self._lock:
+                self._thread = None
+
+    def _take_up_what_comes(self) -> None:
         seen = self._look()
         while not self._ended.wait(LOOK_S) and time.monotonic() - self._asked_at < IDLE_S:
             if (now := self._look()) != seen:
                 seen = now
-                try:
-                    self._take_up()
-                except PinciteError:  # the next search meets the same, and says it to whoever asked
-                    break
-        with self._lock:
-            self._thread = None
+                self._take_up()
 
     def _look(self) -> tuple[tuple[int, int, int] | None, ...]:
         """What a commit changes: of the ledger and its log."""

@@ -36,7 +36,6 @@ import psutil
 
 from schemas.errors import ServerFailed
 from storage.disk import writable
-from tasks.priority import give_way
 
 START_S = 120.0  # longest wait for a server to answer: ten times of what it takes on two idle cores
 STOP_S = 90.0  # longest wait for a server to store its last records
@@ -123,7 +122,6 @@ class Start:
             yield self.url
             return
         url = f"http://127.0.0.1:{_port(self.server, self.slot / 'server.log')}/api"
-        give_way(self.server.pid)  # not before: the run waits for it to start, on a busy machine too
         # Imported now and not while the server starts: the two would leave searches no core of two for some seconds.
         from prefect.events.worker import EventsWorker
         from prefect.settings import temporary_settings

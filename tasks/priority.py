@@ -14,7 +14,8 @@ NICE = 10
 """Of processes that do the work of a run: a tenth of the weight of what people wait for.
 
 13 ms of work with pauses beside three processes that never rest, on two cores: 22 ms where they are equals, 16 at 5,
-13 at 10 and at 19 (docs/benchmarks.md). More would only let a busy machine starve the run.
+13 at 10 and at 19 (docs/benchmarks.md). More would only let a busy machine starve the run. Prefect's server keeps its
+priority: flows wait for its answers only so long.
 """
 
 _TRIES, _PAUSE_S = 20, 0.05  # Linux lets other users than root change one group in a tenth of a second

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks import priority
+from tasks import priority, supervise
 from tasks.priority import NICE, give_way
 from tasks.supervise import StageFailed, Worker
 
@@ -80,14 +80,17 @@ def test_where_the_system_refuses_the_work_goes_on_and_it_is_said_once(
     ]
 
 
-def test_the_deadline_does_not_run_while_other_work_has_the_core(worker: Worker) -> None:
+def test_the_deadline_does_not_run_while_other_work_has_the_core(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not Path("/proc/self/schedstat").exists():
         pytest.skip("this kernel does not tell how long a process waits for a core")
+    monkeypatch.setattr(supervise, "PATIENCE", 100)  # the machine of the tests may be busy besides
     worker.run(PID, None, 30)
     with subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True) as other:
         try:
             began = time.monotonic()
-            worker.run(WORK, 0.25, 1.0)
+            worker.run(WORK, 0.2, 1.0)
             assert (
                 time.monotonic() - began > 1.0
             )  # or the other work did not hold it up, and nothing is shown

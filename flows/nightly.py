@@ -5,12 +5,14 @@ prefect deploy --all              (prefect.yaml), or `pincite serve`
 settings → collections → reindex × n → evaluate → what came of it
 """
 
+import os
 import time
 from dataclasses import asdict
 from pathlib import Path
 
 from prefect import flow, get_run_logger
 from prefect.client.schemas.objects import State
+from prefect.runtime import deployment
 from prefect.states import Cancelled, Completed, Failed
 
 from evaluation.guard import evaluation_due
@@ -25,6 +27,7 @@ from storage.collections import read_collections
 from storage.index import Index
 from tasks.discover import settle_if_idle
 from tasks.plan import Choice, chosen_collections
+from tasks.priority import give_way
 from tasks.spaces import made_or_opened, policy_for
 
 
@@ -42,6 +45,8 @@ def nightly(
     `collection` restricts it to one; `retry` are ids of failed documents to try again, or none for all;
     `patient` leaves failures that may pass alone until their time has come.
     """
+    if deployment.id:  # a process of its own, for which nobody waits
+        give_way(os.getpid())
     settings = load_settings()
     wanted = None if retry is None else tuple(retry)
     now = time.time() if patient and wanted is None else None

@@ -11,8 +11,7 @@ Several processes may share one `home`: each locks the first free slot (`home/sl
 A server whose parent was killed ends by itself; one that could not (stopped, swapped out) is found by its pid
 file and ended when its slot is used next.
 
-Prefect is imported late, in here: its import looks at the environment, and costs a CPU second that falls into
-the time in which the server starts.
+Prefect is imported late, in here: its import looks at the environment, and costs a CPU second.
 """
 
 import fcntl
@@ -101,8 +100,6 @@ def starting(home: Path, scheduling: bool = False) -> Iterator["Start"]:
         server = _spawn(slot, password, scheduling)
         try:
             with _environment({**_QUIET, "PREFECT_HOME": str(slot)}, drop=_foreign()):
-                import prefect  # noqa: F401  (while the server starts)
-
                 yield Start("", slot, password, server)
         finally:
             _stop(server)
@@ -124,10 +121,11 @@ class Start:
         if self.server is None:
             yield self.url
             return
+        url = f"http://127.0.0.1:{_port(self.server, self.slot / 'server.log')}/api"
+        # Imported now and not while the server starts: the two would leave searches no core of two for some seconds.
         from prefect.events.worker import EventsWorker
         from prefect.settings import temporary_settings
 
-        url = f"http://127.0.0.1:{_port(self.server, self.slot / 'server.log')}/api"
         logging.getLogger("EventsWorker").setLevel(logging.ERROR)  # it warns of every drain
         # The environment is for threads that Prefect starts without our context and for child processes,
         # the settings are for a prefect that was imported before.

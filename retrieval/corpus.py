@@ -58,7 +58,7 @@ class Corpus:
         self._count = int(self.live.sum())
         self._postings: dict[str, bm25.TermPostings] = {}
         self._kept = 0
-        self._read: dict[str, LiveDocument] = {}
+        self._read: dict[str, LiveDocument] = self._still_live(earlier._read) if earlier else {}
 
     def __len__(self) -> int:
         """How many chunks are live."""
@@ -184,6 +184,20 @@ class Corpus:
                     f"version {self.version} has a posting of document {document_name(one.document)}, ordinal "
                     f"{one.ordinal}, but no such chunk: run `pincite verify`"
                 )
+
+    def _still_live(self, documents: Mapping[str, LiveDocument]) -> dict[str, LiveDocument]:
+        """Those of some documents whose revision is live here too."""
+        if not documents:
+            return {}
+        names, keys = list(documents), self.snapshot.keys
+        numbers = document_numbers(names)
+        places = np.searchsorted(keys.documents, numbers)
+        found = np.flatnonzero(np.isin(numbers, keys.documents)).tolist()
+        return {
+            names[one]: documents[names[one]]
+            for one in found
+            if keys.revisions[places[one]] == documents[names[one]].revision
+        }
 
     def _live_names(self, revision: int) -> Set[str]:
         keys = self.snapshot.keys

@@ -22,6 +22,7 @@ from retrieval import bm25, dense
 from retrieval.corpus import Corpus, Passage
 from retrieval.filters import NO_FILTERS, Filters, check_filters, nanoseconds
 from retrieval.folding import FOLD_WINDOW, Likeness, fold
+from retrieval.following import Follower
 from retrieval.order import Mask
 from retrieval.ranking import Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
 from retrieval.refusal import MOST_PASSAGES, Threshold, threshold_of, under_cut
@@ -29,7 +30,7 @@ from retrieval.rerank import RERANK_DEPTH, Reranker, reordered, resolve_reranker
 from schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch, UsageError
 from schemas.records import Hit
 from schemas.settings import Settings
-from storage.index import Index
+from storage.index import LEDGER_FILE, Index
 from storage.readers import Lease
 from storage.snapshot import LiveDocument, Snapshot
 from storage.texts import StoredText, read_texts
@@ -77,7 +78,8 @@ def open_index(path: Path, settings: Settings = _DEFAULTS, version: int | None =
 class Searcher:
     """Searches one index. Each search sees one version, whole; threads may share a searcher.
 
-    What was read of a version is kept until a search sees another.
+    What was read of a version is kept until a search sees another. While searches go on, a thread takes up new
+    versions as they come (`retrieval.following`).
     """
 
     def __init__(self, index: Index, settings: Settings, version: int | None = None) -> None:
@@ -87,6 +89,7 @@ class Searcher:
         self._lease = Lease(index.engine)
         self._pinned = version is not None
         self._corpus: Corpus | None = None
+        self._follower = Follower(index.path / LEDGER_FILE, self._corpus_now)
         if version is not None:
             self._lease.hold(version)
             with index.snapshot(version) as snapshot:
@@ -102,6 +105,7 @@ class Searcher:
         self.close()
 
     def close(self) -> None:
+        self._follower.end()
         self._lease.release()
         self._index.close()
 
@@ -152,6 +156,8 @@ class Searcher:
         _check(query, mode, k, threshold)
         check_filters(filters)
         reranker = resolve_reranker(self._settings.reranker) if rerank else None
+        if not self._pinned:
+            self._follower.asked()
         corpus = self._corpus_now()
         among = self._among(corpus, filters)
         most = k if threshold is None else min(k, MOST_PASSAGES)

@@ -78,7 +78,7 @@ def _cover(snapshot: Snapshot, known: Sequence[Pack], thorough: bool) -> Cover:
     absorbed = _absorbed(chosen, sum(unit.rows for unit in missing), thorough)
     if missing or (thorough and absorbed):
         units = frozenset(unit.key for unit in missing).union(*(units for _, units in absorbed))
-        made = _make(snapshot, missing, [pack for pack, _ in absorbed], units)
+        made = _make(snapshot, missing, [pack for pack, _ in absorbed], units, synced=thorough)
         chosen = [one for one in chosen if one not in absorbed] + [(made, units)]
     return Cover(tuple(pack for pack, _ in chosen), tuple(units for _, units in chosen))
 
@@ -172,14 +172,16 @@ def _is_idle(one: _Chosen) -> bool:
     return 2 * _served_rows(*one) < len(one[0])
 
 
-def _make(snapshot: Snapshot, missing: Sequence[Unit], packs: Sequence[Pack], units: frozenset[str]) -> Pack:
+def _make(
+    snapshot: Snapshot, missing: Sequence[Unit], packs: Sequence[Pack], units: frozenset[str], synced: bool
+) -> Pack:
     """The pack of the missing units and of `units` in these packs, on disk if that is possible."""
     parts = [*packs, *(pack_units(snapshot.index, group, snapshot.space) for group in _groups(missing))]
     dimension = snapshot.space.dimension
     name = hashlib.sha256("\n".join(sorted(units)).encode()).hexdigest()[:32] + _SUFFIX
     path = snapshot.index / FOLDER / name
     try:
-        with _appearing(path) as file:
+        with _appearing(path, synced) as file:
             join_packs(parts, units, dimension, file)
         made = parse_pack(map_file(path), path)
     except (OSError, Damaged) as error:
@@ -207,8 +209,12 @@ def _groups(units: Sequence[Unit]) -> Iterator[list[Unit]]:
 
 
 @contextmanager
-def _appearing(path: Path) -> Iterator[BinaryIO]:
-    """A file that gets its name when it is whole and synced. Who was killed while it wrote leaves a `.tmp`."""
+def _appearing(path: Path, synced: bool = True) -> Iterator[BinaryIO]:
+    """A file that gets its name when it is whole. Who was killed while it wrote leaves a `.tmp`.
+
+    What is not `synced`, for which a search would wait, may be cut off by a loss of power: it then fails its
+    checksums and is made again.
+    """
     path.parent.mkdir(exist_ok=True)
     temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
@@ -216,7 +222,8 @@ def _appearing(path: Path) -> Iterator[BinaryIO]:
             fcntl.flock(file, fcntl.LOCK_EX)  # tells `_sweep` that its writer is alive
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if synced:
+                os.fsync(file.fileno())
             temporary.rename(path)
     finally:
         temporary.unlink(missing_ok=True)

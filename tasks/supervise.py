@@ -23,6 +23,8 @@ import psutil
 
 from schemas.errors import ChildFailed, Failure
 from schemas.retrying import outlook_of
+from tasks.priority import give_way
+from tasks.worker import PATIENCE
 
 WORKER_VARIABLE = "PINCITE_WORKER"
 _SECRETS = {
@@ -84,7 +86,8 @@ class Worker:
 
         Raises `StageFailed` with the reason when there is no result, `ChildFailed` when no child can be started.
         Any end of the child, by its own hand, a signal, the deadline or the memory limit, is a failure of
-        this stage alone; its process group and all that it started are gone when this returns.
+        this stage alone; its process group and all that it started are gone when this returns. The deadline
+        does not run while other work of the machine keeps the child from a core, up to `PATIENCE` times as long.
         """
         result = self._converse(self._start(), (stage, payload), deadline_s, told)
         if self._resident_bytes() > self._memory_bytes / 2:
@@ -92,8 +95,8 @@ class Worker:
         return result
 
     def _converse(self, connection: Connection, job: Job, deadline_s: float, told: Told | None = None) -> Any:
-        watch = _Watch(job[0], time.monotonic() + deadline_s)
-        assert self._output is not None
+        assert self._output is not None and self._process is not None
+        watch = _Watch(job[0], time.monotonic() + deadline_s, _kept_waiting_s(self._process.pid))
         self._said_before = os.fstat(self._output.fileno()).st_size
         if told is not None:
             told(job[0], None)
@@ -118,12 +121,20 @@ class Worker:
         assert self._process is not None
         if self._process.poll() is not None:
             raise EOFError
-        if time.monotonic() > watch.deadline:
+        if time.monotonic() > watch.deadline + self._granted_s(watch, deadline_s):
             self.kill()
             raise StageFailed(watch.failure("deadline", _late(deadline_s)))
         if self._resident_bytes() > self._memory_bytes:
             self.kill()
             raise StageFailed(watch.failure("memory limit", self._memory_words()))
+
+    def _granted_s(self, watch: "_Watch", deadline_s: float) -> float:
+        """What is added to the deadline: the time in which the machine gave the child no core, within bounds."""
+        assert self._process is not None
+        if time.monotonic() < watch.deadline:
+            return 0.0
+        waited_s = _kept_waiting_s(self._process.pid) - watch.waited_before_s
+        return min(waited_s, (PATIENCE - 1) * deadline_s)
 
     def _resident_bytes(self) -> int:
         assert self._process is not None
@@ -188,7 +199,7 @@ class Worker:
         }
         kept = {name: value for name, value in os.environ.items() if name not in _SECRETS}
         numbers = map(str, (pipe, lifeline, self._memory_bytes))
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-P", "-m", "tasks.worker", *numbers],
             env=kept | variables,
             pass_fds=(pipe, lifeline),
@@ -197,6 +208,8 @@ class Worker:
             stderr=self._output,
             start_new_session=True,
         )
+        give_way(process.pid)
+        return process
 
     def _set_up(self, connection: Connection) -> None:
         if self._first is None:
@@ -248,13 +261,25 @@ def _late(deadline_s: float) -> str:
 class _Watch:
     """Where a stage is, as far as its child told."""
 
-    def __init__(self, stage: str, deadline: float) -> None:
+    def __init__(self, stage: str, deadline: float, waited_before_s: float) -> None:
         self.stage = stage
         self.page: int | None = None
         self.deadline = deadline
+        self.waited_before_s = waited_before_s
 
     def failure(self, kind: str, reason: str) -> Failure:
         return Failure(self.stage, kind, reason, self.page, outlook_of(kind).transient)
+
+
+def _kept_waiting_s(pid: int) -> float:
+    """How long a process was ready to work and had no core, its first thread alone (proc(5), schedstat).
+
+    0 where the kernel does not tell, and for one that is gone.
+    """
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
 
 
 def _kill_group(pid: int) -> None:

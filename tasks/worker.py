@@ -24,6 +24,9 @@ STAGES = {
 At = Callable[[str, int | None], None]
 """Tells the parent the stage and the 1-based page that are worked on."""
 
+PATIENCE = 10
+"""A job may take so many times its deadline where the machine gives its process no core for most of the time."""
+
 _GRACE_S = 30.0
 
 
@@ -37,7 +40,7 @@ def main(connection: Connection, lifeline: int, memory_bytes: int) -> None:
             return
         function = _load(STAGES.get(stage, stage))
         # A C thread that needs no GIL: the last resort when the parent is dead and a parser holds the GIL.
-        faulthandler.dump_traceback_later(deadline_s + _GRACE_S, exit=True)
+        faulthandler.dump_traceback_later(PATIENCE * deadline_s + _GRACE_S, exit=True)
         connection.send(_run(stage, function, payload, connection))
         faulthandler.cancel_dump_traceback_later()
         if not limited:  # after the first job mapped the libraries: the limit is the document's own

@@ -137,6 +137,14 @@ def slow_start(seconds: float, _at: At) -> None:
     time.sleep(seconds)
 
 
+def work_on_one_core(cpu_s: float, _at: At) -> None:
+    """Works for some CPU seconds on the first core that it may use."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    until = time.process_time() + cpu_s
+    while time.process_time() < until:
+        pass
+
+
 def environment(name: str, at: At) -> str | None:
     return os.environ.get(name)
 

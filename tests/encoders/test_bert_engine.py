@@ -1,0 +1,104 @@
+"""The default model is run without sentence-transformers, and gives the vectors that it gives."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from encoders.bert_engine import BertVectors, is_plain
+from encoders.embedding import _sentence_transformers, load_embedder
+from encoders.models import Model, resolve_model
+from schemas.errors import ModelUnavailable
+from schemas.settings import DEFAULT_MODEL
+
+TEXTS = [
+    "",
+    "😀",
+    " a  b\n c\t",
+    "Ünïcode and naïve, 泵的密封件磨损时",
+    "a\0b \ufeffc \u200bd",
+    "[SEP] [MASK] a prompt that looks special",
+    "word " * 600,
+    *(f"passage {number} about the seal of pump {number % 7}. " * (number % 9 + 1) for number in range(40)),
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return resolve_model(DEFAULT_MODEL)
+
+
+@pytest.mark.parametrize("prompt", ["", "passage: "])
+def test_vectors_are_those_of_sentence_transformers(model: Model, prompt: str) -> None:
+    prompted = replace(model, document_prompt=prompt)
+    ours = BertVectors(prompted, threads=1).documents(TEXTS)
+    theirs = _sentence_transformers(prompted, threads=1).documents(TEXTS)
+    assert ours.dtype == np.float32
+    assert np.abs(ours - theirs).max() < 1e-6
+
+
+def test_the_default_model_needs_no_sentence_transformers() -> None:
+    code = (
+        "import sys\n"
+        "from encoders.embedding import load_embedder\n"
+        "from encoders.models import resolve_model\n"
+        "load_embedder(resolve_model('all-MiniLM-L6-v2'), threads=1).embed_query('a')\n"
+        "print(sorted({'sentence_transformers', 'transformers', 'sklearn'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+@pytest.fixture
+def copy(model: Model, tmp_path: Path) -> Path:
+    """The files of the default model; its weights are a link."""
+    folder = tmp_path / "copy"
+    shutil.copytree(model.folder, folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    (folder / "model.safetensors").symlink_to(model.folder / "model.safetensors")
+    return folder
+
+
+def test_a_copy_of_it_is_run_alike(copy: Path) -> None:
+    assert is_plain(copy)
+
+
+def changed(path: Path, change: Callable[..., object]) -> None:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    change(value)
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("config.json", lambda value: value.update(hidden_act="relu")),
+        ("config.json", lambda value: value.update(model_type="mpnet")),
+        ("config.json", lambda value: value.update(position_embedding_type="relative_key")),
+        ("modules.json", lambda value: value.pop()),
+        ("modules.json", lambda value: value.insert(2, {"type": "sentence_transformers.models.Dense"})),
+        ("1_Pooling/config.json", lambda value: value.update(pooling_mode_cls_token=True)),
+        ("1_Pooling/config.json", lambda value: value.update(include_prompt=False)),
+        ("sentence_bert_config.json", lambda value: value.update(do_lower_case=True)),
+        ("tokenizer.json", lambda value: value["normalizer"].update(lowercase=False)),
+        ("tokenizer_config.json", lambda value: value.update(do_lower_case=False)),
+    ],
+)
+def test_what_differs_in_anything_goes_to_sentence_transformers(
+    copy: Path, file: str, change: Callable[..., object]
+) -> None:
+    changed(copy / file, change)
+    assert not is_plain(copy)
+
+
+def test_weights_that_lack_a_layer_are_unavailable(copy: Path) -> None:
+    changed(copy / "config.json", lambda value: value.update(num_hidden_layers=7))
+    with pytest.raises(ModelUnavailable, match=r"encoder\.layer\.6.*Copy the model again"):
+        load_embedder(resolve_model(str(copy)))

@@ -96,7 +96,7 @@ def _rewrite(index: Index, document_ids: Sequence[str]) -> dict[int, _Change]:
         held = pc.is_in(table["document_id"], pa.array(document_ids, pa.string()))
         left = table.filter(pc.invert(held))
         old = Segment(row.kind, row.file, row.rows, row.size_bytes, row.sha256)
-        suffix = f"-s{row.segment_id}"  # the same rows may stand in another segment
+        suffix = f"-f{row.segment_id}"  # the same rows may stand in another segment, a copy in a space is -s
         changed[row.segment_id] = (
             old,
             (write_segment(index.path, row.kind, left, suffix) if left.num_rows else None),

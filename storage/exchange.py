@@ -25,7 +25,6 @@ from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
 from storage.disk import writable
 from storage.index import LEDGER_FILE, Index
-from storage.readers import holding
 from storage.segments import FOLDER, REMEDY, missing
 from storage.sql import query
 from storage.versions import oldest_version
@@ -51,11 +50,9 @@ def export_index(index: Index, target: Path) -> Exchanged:
     """
     if target.exists():
         raise UsageError(f"{target} exists: choose another name, or remove it")
-    with transactions.reading(index.engine) as connection:
-        oldest = oldest_version(connection)
     with (
         writable(target),
-        holding(index.engine, oldest),
+        index.hold(oldest_version),
         tempfile.TemporaryDirectory(prefix=".pincite-export-", dir=target.absolute().parent) as folder,
     ):
         copied = Path(folder) / LEDGER_FILE

@@ -1,15 +1,15 @@
 """An index: a folder with a ledger and its segments."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import sqlalchemy as sa
 
-from schemas.errors import IndexBroken, PinciteError, SpaceMismatch, UsageError
+from schemas.errors import IndexBroken, PinciteError, SpaceMismatch, UsageError, VersionGone
 from schemas.records import Space
 from storage import ledger, transactions, upgrades
 from storage.disk import writable
@@ -90,8 +90,24 @@ class Index:
     @contextmanager
     def held_snapshot(self, version: int | None = None) -> Iterator[Snapshot]:
         """As `snapshot`, under a lease for the block: no vacuum takes away what it reads, however long it reads."""
-        with self.snapshot(version) as snapshot, holding(self.engine, snapshot.version):
-            yield snapshot
+        if version is not None:
+            with self.snapshot(version) as snapshot, holding(self.engine, version):
+                yield snapshot
+        else:
+            with self.hold() as newest, self.snapshot(newest) as snapshot:
+                yield snapshot
+
+    @contextmanager
+    def hold(self, choose: Callable[[sa.Connection], int] = ledger.current_version) -> Iterator[int]:
+        """Holds for the block what the version that `choose` names has, by default the newest, and every later one."""
+        with ExitStack() as held:
+            while True:
+                with transactions.reading(self.engine) as connection:
+                    version = choose(connection)
+                with suppress(VersionGone):  # a vacuum came in between: another one is chosen
+                    held.enter_context(holding(self.engine, version))
+                    break
+            yield version
 
     def moment(self, version: int | None = None, at: float | None = None) -> Moment:
         """What a version, a time (exclusive, seconds since the epoch) or neither (now) means."""

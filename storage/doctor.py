@@ -87,7 +87,7 @@ def _runs(index: Index) -> Iterator[Finding]:
     documents, runs = ledger.documents, ledger.runs
     with transactions.reading(index.engine) as connection:
         rows = connection.execute(sa.select(runs).where(runs.c.state == "running")).all()
-        alive = {row.run_id: row for row in rows if not has_died(row.host, row.pid)}
+        alive = {row.run_id: row for row in rows if not has_died(row.host, row.pid, row.process)}
         open_documents = connection.execute(
             sa.select(documents.c.state, documents.c.lease_owner).where(
                 documents.c.state.in_(("running", "pending"))

@@ -21,6 +21,7 @@ from storage.erasing import finish_quietly
 from storage.index import NEW_LEDGER, Index
 from storage.lock import exclusive
 from storage.migration import remove_expired
+from storage.processes import this_process
 from storage.rows import storable_text
 from storage.segments import REMEDY, unclaimed
 
@@ -58,6 +59,7 @@ def begin_run(index: Index, kind: str, source: str) -> Iterator[Run]:
                     state="running",
                     host=socket.gethostname(),
                     pid=os.getpid(),
+                    process=this_process(),
                     started_at=time.time(),
                 )
             )

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from storage.calibrations import latest_calibration, store_calibration
 from storage.forget import QUOTED, Forgotten, forget
 from storage.forgotten import allow_again, find, unfinished
 from storage.index import Index
-from storage.proof import gather, prove
+from storage.proof import prove
+from storage.traces import recall, traces_of
 from tests.storage.building import PERMANENT, fill, found, reindex, states
 from tests.storage.maintaining import broken_checks, compacted, vacuumed
 
@@ -41,6 +43,24 @@ def die(*arguments):
 setattr(erasing, step, die)
 with Index.open(index) as opened:
     forget(opened, find(opened, "letters/brzezina-case.txt"))
+"""
+
+
+# A search that has read the segments and writes its pack only when it is told to.
+SLOW_SEARCH = """
+import sys
+from pathlib import Path
+import storage.cache as cache
+from storage.index import Index
+pack = cache.pack_units
+def slowly(*arguments):
+    packed = pack(*arguments)
+    print("read", flush=True)
+    sys.stdin.readline()
+    return packed
+cache.pack_units = slowly
+with Index.open(Path(sys.argv[1])) as opened, opened.snapshot() as snapshot:
+    print(len(cache.open_cover(snapshot).packs), flush=True)
 """
 
 
@@ -68,7 +88,7 @@ def bytes_of(index: Path) -> bytes:
 def test_nothing_of_it_is_left_in_any_version(index: Path, source: Path) -> None:
     make(index, source)
     with Index.open(index) as opened:
-        before = prove(opened, gather(opened, find(opened, "letters/brzezina-case.txt")))
+        before = prove(opened, traces_of(recall(opened, find(opened, "letters/brzezina-case.txt"))))
     assert {what.split()[0].split("/")[0] for what in before.found} == {
         "cache", "ledger.sqlite", "prefect", "segments"
     }, "the scan sees what is there"  # fmt: skip
@@ -234,3 +254,39 @@ def test_the_others_states_stay(index: Path, source: Path) -> None:
     make(index, source)
     forgotten(index)
     assert states(index) == {"public.txt": ("indexed", None)}
+
+
+def test_a_search_of_another_process_that_read_it_before_writes_no_pack_of_it_afterwards(
+    index: Path, source: Path
+) -> None:
+    reindex(index, fill(source, FILES))
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW_SEARCH, index],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as search:
+        assert search.stdout is not None and search.stdout.readline() == "read\n"
+        assert forgotten(index).proof.found == ()
+        told, _ = search.communicate("go\n")
+    assert told == "1\n", "it goes on with a pack in memory"
+    assert b"rzezina" not in bytes_of(index)
+
+
+def test_the_forgetting_waits_for_a_search_that_is_just_writing(index: Path, source: Path) -> None:
+    reindex(index, fill(source, FILES))
+    code = SLOW_SEARCH.replace("cache.pack_units", "cache.join_packs").replace("pack_units", "join_packs")
+    with subprocess.Popen(
+        [sys.executable, "-c", code, index], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as search:
+        assert search.stdin is not None and search.stdout is not None and search.stdout.readline() == "read\n"
+        with ThreadPoolExecutor(1) as other:
+            done = other.submit(forgotten, index)
+            with pytest.raises(TimeoutError):
+                done.result(timeout=1.0)
+            search.stdin.write("go\n")
+            search.stdin.flush()
+            assert search.stdout.readline() == "1\n"
+            assert done.result().proof.found == () and done.result().erased.side_files == 1
+    assert b"rzezina" not in bytes_of(index)

@@ -99,7 +99,7 @@ class Index:
 
     @contextmanager
     def hold(self, choose: Callable[[sa.Connection], int] = ledger.current_version) -> Iterator[int]:
-        """Holds for the block what the version that `choose` names has, by default the newest, and every later one."""
+        """Holds for the block what the version named by `choose`, by default the newest, and every later one has."""
         with ExitStack() as held:
             while True:
                 with transactions.reading(self.engine) as connection:

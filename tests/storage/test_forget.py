@@ -278,7 +278,11 @@ def test_the_forgetting_waits_for_a_search_that_is_just_writing(index: Path, sou
     reindex(index, fill(source, FILES))
     code = SLOW_SEARCH.replace("cache.pack_units", "cache.join_packs").replace("pack_units", "join_packs")
     with subprocess.Popen(
-        [sys.executable, "-c", code, index], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, index],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as search:
         assert search.stdin is not None and search.stdout is not None and search.stdout.readline() == "read\n"
         with ThreadPoolExecutor(1) as other:

@@ -3,24 +3,15 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
-import sqlalchemy as sa
 
-import storage.cache
-import storage.proof
-from schemas.errors import Failure, VersionGone
-from storage import ledger, transactions
-from storage.cache import open_cover, refresh_cache
+from schemas.errors import Failure
 from storage.exchange import export_index
 from storage.forget import Forgotten, forget
 from storage.forgotten import find
 from storage.index import Index
 from storage.migration import newest_migration
-from storage.pack_file import map_file
-from storage.packs import parse_pack
 from storage.readers import Lease
-from storage.snapshot import document_numbers
 from tasks.derive import Derived, Known
 from tests.storage.building import fill, found
 from tests.storage.maintaining import broken_checks, compacted, vacuumed
@@ -103,49 +94,6 @@ def test_what_is_left_of_a_segment_is_not_taken_for_a_copy_in_another_space(
     forgotten(other, "b.txt")
     assert migrate_to(other, WIDE) and migrate_to(other, TWIN)  # the third space
     assert found(other) == {"a.txt": ["one"]} and broken_checks(other) == []
-
-
-@pytest.mark.parametrize("step", ["join_packs", "parse_pack"])
-def test_a_reader_that_packs_what_is_forgotten_meanwhile_leaves_no_pack_of_it(
-    index: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    whole, meanwhile = getattr(storage.cache, step), once(lambda: forgotten(index))
-
-    def slow(*arguments: object) -> object:
-        meanwhile()
-        return whole(*arguments)
-
-    monkeypatch.setattr(storage.cache, step, slow)
-    with (
-        Index.open(index) as opened,
-        opened.snapshot() as snapshot,
-        pytest.raises(VersionGone, match="forget"),
-    ):
-        open_cover(snapshot)
-    with Index.open(index) as opened:
-        with transactions.reading(opened.engine) as connection:
-            (gone,) = connection.scalars(sa.select(ledger.forgotten.c.document_id))
-        packed = [parse_pack(map_file(path), path) for path in (index / "cache").glob("*.pack")]
-        assert not any(np.isin(document_numbers([gone]), pack.documents).any() for pack in packed)
-        with opened.snapshot() as now:
-            assert open_cover(now).packs[0].path is not None
-
-
-def test_the_scan_does_not_stumble_over_a_pack_that_a_reader_joins_with_others(
-    index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Index.open(index) as opened:
-        refresh_cache(opened)
-    (index / "cache" / "joined.pack").write_bytes(next((index / "cache").glob("*.pack")).read_bytes())
-    map_file = storage.proof.map_file
-
-    def gone(path: Path) -> object:
-        path.unlink()
-        return map_file(path)
-
-    monkeypatch.setattr(storage.proof, "map_file", gone)
-    monkeypatch.setattr("storage.erasing._drop_packs", lambda _index, _ids: 0)
-    assert forgotten(index).proof.found == ()
 
 
 def replaced_and_vacuumed(index: Path, source: Path) -> None:

@@ -1,19 +1,21 @@
 """Everything is killed again and again, while everything goes on: runs, migrations, maintenance and readers."""
 
 import random
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
 from storage import ledger, transactions
+from storage.forget import verify_forgotten
 from storage.index import Index
 from storage.level import differences
 from storage.migration import newest_migration
-from storage.proof import Traces, prove
 from storage.readers import Lease
 from storage.spaces import spaces_of
 from storage.verify import verify
@@ -167,21 +169,27 @@ def nothing_left(index: Path) -> None:
             assert connection.scalar(count.select_from(ledger.readers)) == 0
             assert connection.scalar(count.where(ledger.runs.c.state == "running")) == 0
             assert connection.scalar(count.where(ledger.documents.c.state == "running")) == 0
-            forgotten = connection.execute(sa.select(ledger.forgotten)).all()
-        assert all(row.done_at is not None for row in forgotten), "no forgetting is left half done"
+            gone = {one for row in connection.scalars(sa.select(ledger.forgotten.c.contents)) for one in row}
+            here = set(connection.scalars(sa.select(ledger.revisions.c.source_sha256)))  # copies
         assert files(index) == list(claimed)
         assert not [*(index / "segments").rglob("*.tmp"), *(index / "cache").glob(".*")]
-        gone = {path.name for path in (index.parent / "gone").iterdir()}
-        gone |= {digest for row in forgotten for digest in row.contents}
-        traces = Traces(tuple(row.document_id for row in forgotten), stretches=stretches(index, sorted(gone)))
-        assert prove(opened, traces).found == ()
+        assert verify_forgotten(opened).proof.found == ()
+    gone = (gone | {path.name for path in (index.parent / "gone").iterdir()}) - here
+    nothing_of(
+        index, [path.read_text() for path in (index.parent / "history").iterdir() if path.name in gone]
+    )
 
 
-def stretches(index: Path, digests: Sequence[str]) -> tuple[str, ...]:
-    """The lines of texts that were forgotten, none of which another text has."""
-    history = index.parent / "history"
-    texts = [(history / digest).read_text() for digest in digests if (history / digest).exists()]
-    return tuple(line for text in texts for line in text.splitlines() if "part" in line)
+def nothing_of(index: Path, texts: Sequence[str]) -> None:
+    """No file has the title of one of these texts, which no other text has."""
+    titles = [re.search(r"seed\d+ turn\d+ document\d+", text) for text in texts]
+    sought = re.compile("|".join(rf"{one.group()}(?!\d)" for one in titles if one).encode())
+    for path in sorted(path for path in index.rglob("*") if path.is_file() and titles):
+        assert not sought.search(path.read_bytes()), path
+        if path.suffix == ".parquet" and "postings" not in path.parts:
+            column = "text" if "texts" in path.parts else "content"
+            said = "\n".join(pq.read_table(path, columns=[column], partitioning=None)[column].to_pylist())
+            assert not sought.search(said.encode()), path
 
 
 @pytest.mark.parametrize("seed", [7])

@@ -123,28 +123,31 @@ def forget_it(opened: Index, source: Path, draw: random.Random) -> None:
 
 def remember_gone(opened: Index, name: str, source: Path) -> None:
     """Before its row goes: the bytes that no version may have any more."""
-    forgotten = ledger.forgotten
-    of_name = sa.and_(
-        forgotten.c.name_sha256 == name_hash(str(source), name), forgotten.c.done_at.is_not(None)
-    )
+    named = name_hash(str(source), name)
     with transactions.reading(opened.engine) as connection:
-        for contents in connection.scalars(sa.select(forgotten.c.contents).where(of_name)):
-            for digest in contents:
+        for row in connection.execute(sa.select(ledger.forgotten)):
+            for digest in row.contents if named in row.names and row.done_at is not None else ():
                 (opened.path.parent / "gone" / digest).touch()
 
 
 def forgotten_files(opened: Index, source: Path) -> list[Path]:
-    """The files that are not indexed, since a document of their name or with their bytes was forgotten."""
+    """The files that are not indexed, since a document that had their name or bytes was forgotten."""
+    documents = ledger.documents
     with transactions.reading(opened.engine) as connection:
         rows = connection.execute(sa.select(ledger.forgotten)).all()
-    names = {row.name_sha256 for row in rows}
+        known = set(connection.scalars(sa.select(documents.c.path).where(documents.c.state != "deleted")))
+    names = {name for row in rows for name in row.names}
     contents = {digest for row in rows for digest in row.contents}
     return [
         path
         for path in sorted(source.glob("*.txt"))
-        if name_hash(str(source), path.name) in names
-        or hashlib.sha256(path.read_bytes()).hexdigest() in contents
+        if path.name not in known
+        and (name_hash(str(source), path.name) in names or _sha256(path) in contents)
     ]
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
 
 def change(source: Path, draw: random.Random, text: str, number: int) -> None:

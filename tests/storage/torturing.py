@@ -135,7 +135,11 @@ def forgotten_files(opened: Index, source: Path) -> list[Path]:
     documents = ledger.documents
     with transactions.reading(opened.engine) as connection:
         rows = connection.execute(sa.select(ledger.forgotten)).all()
-        known = set(connection.scalars(sa.select(documents.c.path).where(documents.c.state != "deleted")))
+        lives = sa.and_(
+            documents.c.state != "deleted",
+            documents.c.document_id.not_in([row.document_id for row in rows]),  # asked, and not yet done
+        )
+        known = set(connection.scalars(sa.select(documents.c.path).where(lives)))
     names = {name for row in rows for name in row.names}
     contents = {digest for row in rows for digest in row.contents}
     return [

@@ -13,7 +13,7 @@ from schemas.records import Job, Policy, Space
 from schemas.retrying import wait_s
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
-from storage.copies import adopt, claim, written_copies
+from storage.copies import adopt, claim, unblock, written_copies
 from storage.rows import Finished, rows_of, storable_text
 from storage.runs import Run
 from storage.segments import write_segment
@@ -80,6 +80,7 @@ def publish(run: Run, finished: Sequence[Finished], policy: Policy) -> frozenset
             version = new_version(connection, run.run_id)
             for one in accepted:
                 _begin_revision(connection, one, stored, policy, space_id, version)
+                unblock(connection, one.job.document_id)
             claim(connection, written, space_id, version)
             adopt(connection, copies, space_id, version)
     return frozenset(one.job.document_id for one in accepted)

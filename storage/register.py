@@ -14,6 +14,7 @@ from schemas.records import Collection, Policy, Registered, SourceFile
 from schemas.retrying import LOST
 from storage import ledger, transactions
 from storage.commit import CLEARED
+from storage.copies import unblock
 from storage.forgotten import name_hash, remembered
 from storage.index import Index
 from storage.runs import Run, begin_run, finish_run
@@ -159,6 +160,7 @@ class _Changes:
     def delete(self, row: Row) -> None:
         self.counts["deleted"] += 1
         self._end_revision(row)
+        unblock(self.connection, row["document_id"])
         self._update(row, {"state": "deleted", "last_outcome": "deleted"})
 
     def add(self, file: SourceFile) -> None:

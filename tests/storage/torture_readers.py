@@ -113,10 +113,11 @@ def unleased(look_at_it: Callable[[], None]) -> Callable[[], None]:
 
 
 def forgetting(opened: Index) -> tuple[int, bool]:
-    """How many forgettings have begun, and whether one is not done to the end."""
+    """How many forgettings have begun, and whether one is under way or not done to the end."""
     begun = sa.select(sa.func.count()).where(ledger.runs.c.kind == "forget")
     with transactions.reading(opened.engine) as connection:
-        return connection.scalar(begun) or 0, bool(unfinished(connection))
+        running = connection.scalar(begun.where(ledger.runs.c.state == "running"))
+        return connection.scalar(begun) or 0, bool(running or unfinished(connection))
 
 
 def forgettings(opened: Index) -> list[tuple[str, float | None]]:

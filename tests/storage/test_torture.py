@@ -23,7 +23,7 @@ from tests.storage.building import PERMANENT, found, states
 from tests.storage.maintaining import broken_checks, compacted, files, vacuumed
 from tests.storage.migrating import TWIN, WIDE, begun, build, held, make, move, nightly, switches
 from tests.storage.nursery import Nursery, kill, nursery
-from tests.storage.torturing import DOCUMENTS, forgotten_files, put, spaces, text_of
+from tests.storage.torturing import DOCUMENTS, forgotten_files, put, read, spaces, text_of
 
 READERS = ("newest", "held", "search", "export")
 LIVES = ("write", "write", "write", "migrate", "migrate", "migrate", *READERS)
@@ -114,7 +114,7 @@ def said(index: Path) -> dict[str, str]:
 
 def texts_of(source: Path) -> dict[str, str]:
     """What is to be found of each file; of one that fails, nothing is known."""
-    texts = {path.name: path.read_text() for path in sorted(source.glob("*.txt"))}
+    texts = {path.name: read(path) for path in sorted(source.glob("*.txt"))}
     return {name: "".join(text.split("\n\n")[1:]) for name, text in texts.items() if PERMANENT not in text}
 
 

@@ -151,7 +151,14 @@ def forgotten_files(opened: Index, source: Path) -> list[Path]:
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+    return hashlib.sha256(read(path).encode()).hexdigest()
+
+
+def read(path: Path) -> str:
+    """The text of a file; "" of one that its writer takes away meanwhile."""
+    with suppress(FileNotFoundError):
+        return path.read_text()
+    return ""
 
 
 def change(source: Path, draw: random.Random, text: str, number: int) -> None:

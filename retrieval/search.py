@@ -85,6 +85,7 @@ class Searcher:
         self._lease = Lease(index.engine)
         self._pinned = version is not None
         self._corpus: Corpus | None = None
+        self._told_since = index.told_since()
         if version is not None:
             self._lease.hold(version)
             with index.snapshot(version) as snapshot:
@@ -212,6 +213,9 @@ class Searcher:
                 if snapshot := self._index.newer_snapshot(known):
                     self._lease.hold(snapshot.version)
                     self._corpus = Corpus(snapshot, self._corpus)
+            elif (told := self._index.told_since()) != self._told_since:  # documents may have been forgotten
+                with self._index.snapshot(self._corpus.version) as again:
+                    self._corpus, self._told_since = Corpus(again, self._corpus), told
             assert self._corpus is not None
             self._lease.hold(self._corpus.version)
             return self._corpus

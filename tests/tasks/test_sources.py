@@ -18,6 +18,8 @@ from schemas.records import Collection, Counts, Job, Policy
 from schemas.settings import Limits, Settings
 from storage.collections import read_collections
 from storage.commit import lease, publish
+from storage.forget import forget
+from storage.forgotten import find
 from storage.index import Index
 from storage.register import drop_collection, known_files
 from storage.report import document_reports, index_report
@@ -140,7 +142,10 @@ def test_an_emptied_source_stops_the_run_until_the_number_is_confirmed(tmp_path:
     assert found(index) == {}
 
 
-@pytest.mark.parametrize(("before", "left", "stops"), [(20, 9, True), (20, 10, False), (19, 1, False)])
+@pytest.mark.parametrize(
+    ("before", "left", "stops"),
+    [(20, 9, True), (20, 10, False), (19, 4, True), (19, 9, True), (12, 3, False), (8, 1, False)],
+)
 def test_a_source_that_lost_more_than_half_of_many_stops_the_run(
     tmp_path: Path, before: int, left: int, stops: bool
 ) -> None:
@@ -154,6 +159,22 @@ def test_a_source_that_lost_more_than_half_of_many_stops_the_run(
         assert len(found(index)) == before
     else:
         assert reindex(index, of(source)) == Counts(before, unchanged=left, deleted=before - left)
+
+
+def test_a_night_after_a_document_was_forgotten_is_idle(tmp_path: Path) -> None:
+    files = {"a.txt": "a secret", "b.txt": "second words", "c.txt": "the third words"}
+    source, index = fill(tmp_path / "source", files), tmp_path / "index"
+    reindex(index, of(source))
+    with Index.open(index) as opened:
+        forget(opened, find(opened, "a.txt"))
+        assert settle_if_idle(opened, of(source), POLICY) == Counts(2, unchanged=2), "its name is known"
+        (source / "moved").mkdir()
+        (source / "a.txt").rename(source / "moved" / "z.txt")
+        assert settle_if_idle(opened, of(source), POLICY) == Counts(2, unchanged=2), "its bytes are known"
+        (source / "d.txt").write_text("something new")
+        assert settle_if_idle(opened, of(source), POLICY) is None
+    assert reindex(index, of(source)) == Counts(3, indexed=1, unchanged=2)
+    assert sorted(found(index)) == ["b.txt", "c.txt", "d.txt"]
 
 
 def test_files_that_moved_are_not_lost(tmp_path: Path) -> None:

@@ -109,8 +109,12 @@ class Searcher:
         return read_texts(self._index, document_ids, version)
 
     def threshold(self) -> Threshold:
-        """The one calibrated on this index, or the default one; with a warning where it is doubtful."""
-        return threshold_of(self._index)
+        """The one calibrated on this index, or the default one; with a warning where it is doubtful.
+
+        Of a searcher of one version the one that was known at it.
+        """
+        version = self._corpus.version if self._pinned and self._corpus else None
+        return threshold_of(self._index, version)
 
     def embed_queries(self, queries: Sequence[str]) -> dense.Matrix:
         """float32[queries, dimension], unit rows: what `search` takes as `vector`, many for the price of few.

@@ -106,7 +106,7 @@ def discover(
 ) -> Registered:
     """Lists and hashes the run's source and writes what is to be done into the ledger."""
     collection = collection or known_collection(run.index, run.source)
-    source = open_source(collection, run.index.path, limits or Limits())
+    source = open_source(collection, run.index.path, limits or Limits(), keep=True)
     known = known_files(run.index, run.source)
     listed = not_named(run.index, run.source, known, source.list_files())
     files = look(source, known, listed)

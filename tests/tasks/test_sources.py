@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from schemas.records import Collection, Counts, Job, Policy
 from schemas.settings import Limits, Settings
 from storage.collections import read_collections
 from storage.commit import lease, publish
+from storage.fetched import drop_fetched
 from storage.forget import forget
 from storage.forgotten import find
 from storage.index import Index
@@ -25,6 +27,7 @@ from storage.register import drop_collection, known_files
 from storage.report import document_reports, index_report
 from storage.runs import begin_run, finish_run
 from storage.verify import verify
+from tasks import bucket as bucket_module
 from tasks.bucket import Bucket, at_hand, require_url
 from tasks.discover import discover, look, settle_if_idle
 from tasks.patterns import Patterns
@@ -323,7 +326,9 @@ def test_an_object_that_changes_or_vanishes_between_list_and_download_fails_for_
     put(bucket, {"a.txt": "first", "b.txt": "second"})
     index, collection = tmp_path / "index", of("s3://docs")
     with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", collection.source) as run:
-        jobs = [lease(run, one, POLICY, LEASE_S) for one in discover(run, POLICY, collection, LIMITS).pending]
+        pending = discover(run, POLICY, collection, LIMITS).pending
+        drop_fetched(index)  # as where the disk had no room to keep them
+        jobs = [lease(run, one, POLICY, LEASE_S) for one in pending]
         put(bucket, {"a.txt": "first and more"})
         bucket.rm("docs/b.txt")
         for job, why in zip(jobs, ("changed after it was listed", "vanished"), strict=True):
@@ -332,6 +337,52 @@ def test_an_object_that_changes_or_vanishes_between_list_and_download_fails_for_
                 raise AssertionError("it was downloaded")
         with pytest.raises(Exception, match="no outcome"):
             finish_run(run)
+
+
+def test_an_object_is_downloaded_once_and_kept_for_the_run_alone(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, collection, downloads = tmp_path / "index", of("s3://docs"), []
+    blocks = bucket_module._blocks
+
+    def counted(address: str, path: str, size_bytes: int) -> Iterator[bytes]:
+        downloads.append(path)
+        return blocks(address, path, size_bytes)
+
+    monkeypatch.setattr(bucket_module, "_blocks", counted)
+    put(bucket, {"a.txt": "first", "b.txt": "second", "copy.txt": "first"})
+    with Index.create(index, SPACE) as opened:
+        assert settle_if_idle(opened, collection, POLICY, LIMITS) is None
+    assert reindex(index, collection) == Counts(3, indexed=3)
+    assert sorted(downloads) == ["a.txt", "b.txt", "copy.txt"] and not (index / "fetched").exists()
+    put(bucket, {"a.txt": "other"})  # as long as before
+    with Index.open(index) as opened:
+        assert settle_if_idle(opened, collection, POLICY, LIMITS) is None
+    assert reindex(index, collection) == Counts(3, indexed=1, unchanged=2)
+    assert downloads[3:] == ["a.txt"]
+    assert found(index) == {"a.txt": ["other"], "b.txt": ["second"], "copy.txt": ["first"]}
+
+
+def test_where_the_disk_has_no_room_an_object_is_downloaded_again(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(bucket, {"a.txt": "first", "b.txt": "second"})
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=11))  # of which half: 5 bytes
+    index, collection = tmp_path / "index", of("s3://docs")
+    with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", collection.source) as run:
+        pending = discover(run, POLICY, collection, LIMITS).pending
+        assert len(list((index / "fetched").iterdir())) == 1
+        for document_id in pending:
+            job = lease(run, document_id, POLICY, LEASE_S)
+            assert job is not None
+            with at_hand(job) as path:
+                publish(run, [finished(job, path.read_text())], POLICY)
+        finish_run(run)
+    index = tmp_path / "other"
+    with Index.create(index, SPACE):
+        (index / "fetched").write_text("no folder")
+    assert reindex(index, collection) == Counts(2, indexed=2)
+    assert found(index) == {"a.txt": ["first"], "b.txt": ["second"]}
 
 
 def test_any_store_of_fsspec_is_a_source() -> None:

@@ -88,6 +88,7 @@ class Searcher:
         self._lease = Lease(index.engine)
         self._pinned = version
         self._corpus: Corpus | None = None
+        self._told_since = index.told_since()
         self._models: dict[int, Model] = {}  # by the key of the space that is searched
         if version is not None:
             self._corpus_now()
@@ -109,8 +110,11 @@ class Searcher:
         return read_texts(self._index, document_ids, version)
 
     def threshold(self) -> Threshold:
-        """The one calibrated on this index, or the default one; with a warning where it is doubtful."""
-        return threshold_of(self._index)
+        """The one calibrated on this index, or the default one; with a warning where it is doubtful.
+
+        Of a searcher of one version the one that was known at it.
+        """
+        return threshold_of(self._index, self._pinned)
 
     def embed_queries(self, queries: Sequence[str]) -> dense.Matrix:
         """float32[queries, dimension], unit rows: what `search` takes as `vector`, many for the price of few.
@@ -226,9 +230,10 @@ class Searcher:
         with self._lock:
             if self._pinned is not None:
                 self._lease.hold(self._pinned)
-                if self._corpus is None:
+                told = self._index.told_since()
+                if self._corpus is None or told != self._told_since:  # documents may have been forgotten
                     with self._index.snapshot(self._pinned) as snapshot:
-                        self._corpus = Corpus(snapshot)
+                        self._corpus, self._told_since = Corpus(snapshot, self._corpus), told
                 return self._corpus
             known = None if self._corpus is None else self._corpus.version
             if snapshot := self._index.newer_snapshot(known):
@@ -243,8 +248,6 @@ class Searcher:
         document_ids = list(dict.fromkeys(passage.document_id for passage in passages))
         stale = self._index.stale_reasons(corpus.snapshot, document_ids)
         documents = corpus.documents_of(document_ids)
-        if not stale.keys() & documents.keys() >= set(document_ids):
-            raise VersionGone("a document that was found has been forgotten meanwhile: search again")
         found = zip(kept, passages, strict=True)
         return tuple(
             _hit(corpus, rank, one, passage, documents[passage.document_id], bool(stale[passage.document_id]))

@@ -181,7 +181,7 @@ def _make(snapshot: Snapshot, missing: Sequence[Unit], packs: Sequence[Pack], un
     path = snapshot.index / FOLDER / name
     try:
         with sharing_cache(snapshot.index):
-            if _of_forgotten(snapshot, parts):
+            if _of_forgotten(snapshot, parts, units):
                 return _in_memory(parts, units, dimension)
             with _appearing(path) as file:
                 join_packs(parts, units, dimension, file)
@@ -196,10 +196,12 @@ def _make(snapshot: Snapshot, missing: Sequence[Unit], packs: Sequence[Pack], un
     return made
 
 
-def _of_forgotten(snapshot: Snapshot, parts: Sequence[Pack]) -> bool:
+def _of_forgotten(snapshot: Snapshot, parts: Sequence[Pack], units: frozenset[str]) -> bool:
     """Whether one of the documents is to be forgotten by now: its words must not reach the disk again."""
     forgotten = snapshot.forgotten()
-    return any(bool(np.isin(forgotten, part.documents).any()) for part in parts)
+    served = (np.array([unit in units for unit in part.units], dtype=bool)[part.unit_of] for part in parts)
+    documents = (part.documents[rows] for part, rows in zip(parts, served, strict=True))
+    return any(bool(np.isin(forgotten, one).any()) for one in documents)
 
 
 def _in_memory(parts: Sequence[Pack], units: frozenset[str], dimension: int) -> Pack:

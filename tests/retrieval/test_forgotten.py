@@ -67,3 +67,17 @@ def test_a_version_that_is_vacuumed_away_before_it_is_held_is_not_missed(
     with open_index(small_index.path) as searcher:
         contents = {hit.content for hit in searcher.search("zebra", mode="bm25").hits}
     assert contents == {"zebra changed", "zebra secret"}
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+@pytest.mark.parametrize("mode", ["bm25", "dense", "hybrid"])
+def test_a_searcher_goes_on_with_the_other_documents(small_index, pinned: bool, mode) -> None:
+    small_index.write(DOCUMENTS)
+    with Index.open(small_index.path) as opened:
+        version = opened.newest_version()
+    with open_index(small_index.path, version=version if pinned else None) as searcher:
+        assert "zebra secret" in [hit.content for hit in searcher.search("zebra", mode=mode).hits]
+        forgotten(small_index.path)
+        after = searcher.search("zebra", mode=mode)
+    assert {"zebra kept"} <= {hit.content for hit in after.hits} <= {"zebra kept", "lion"}
+    assert after.searched == 2 and (not pinned or after.version == version)

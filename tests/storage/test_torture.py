@@ -3,7 +3,7 @@
 import random
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -156,10 +156,10 @@ def clean_end(index: Path, source: Path) -> None:
     compacted(index)
     assert vacuumed(index).held_by == (), "who is gone holds nothing"
     assert said(index) == texts_of(source) and broken_checks(index) == []
-    nothing_left(index)
+    nothing_left(index, source)
 
 
-def nothing_left(index: Path) -> None:
+def nothing_left(index: Path, source: Path) -> None:
     with Index.open(index) as opened:
         with transactions.reading(opened.engine) as connection:
             claimed = connection.scalars(
@@ -170,20 +170,22 @@ def nothing_left(index: Path) -> None:
             assert connection.scalar(count.where(ledger.runs.c.state == "running")) == 0
             assert connection.scalar(count.where(ledger.documents.c.state == "running")) == 0
             gone = {one for row in connection.scalars(sa.select(ledger.forgotten.c.contents)) for one in row}
-            here = set(connection.scalars(sa.select(ledger.revisions.c.source_sha256)))  # copies
         assert files(index) == list(claimed)
         assert not [*(index / "segments").rglob("*.tmp"), *(index / "cache").glob(".*")]
         assert verify_forgotten(opened).proof.found == ()
-    gone = (gone | {path.name for path in (index.parent / "gone").iterdir()}) - here
-    nothing_of(
-        index, [path.read_text() for path in (index.parent / "history").iterdir() if path.name in gone]
-    )
+    gone |= {path.name for path in (index.parent / "gone").iterdir()}
+    history = index.parent / "history"
+    here = titles_of(path.read_text() for path in source.glob("*.txt"))  # a copy is not forgotten with it
+    nothing_of(index, titles_of(path.read_text() for path in history.iterdir() if path.name in gone) - here)
 
 
-def nothing_of(index: Path, texts: Sequence[str]) -> None:
-    """No file has the title of one of these texts, which no other text has."""
-    titles = [re.search(r"seed\d+ turn\d+ document\d+", text) for text in texts]
-    sought = re.compile("|".join(rf"{one.group()}(?!\d)" for one in titles if one).encode())
+def titles_of(texts: Iterable[str]) -> set[str]:
+    return {one.group() for text in texts if (one := re.search(r"seed\d+ turn\d+ document\d+", text))}
+
+
+def nothing_of(index: Path, titles: set[str]) -> None:
+    """No file says anything of texts with these titles."""
+    sought = re.compile("|".join(rf"{title}(?!\d)" for title in sorted(titles)).encode())
     for path in sorted(path for path in index.rglob("*") if path.is_file() and titles):
         assert not sought.search(path.read_bytes()), path
         if path.suffix == ".parquet" and "postings" not in path.parts:

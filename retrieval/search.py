@@ -232,8 +232,8 @@ class Searcher:
                 self._lease.hold(self._pinned)
                 told = self._index.told_since()
                 if self._corpus is None or told != self._told_since:  # documents may have been forgotten
-                    with self._index.snapshot(self._pinned) as snapshot:
-                        self._corpus, self._told_since = Corpus(snapshot, self._corpus), told
+                    with self._index.snapshot(self._pinned) as pinned:
+                        self._corpus, self._told_since = Corpus(pinned, self._corpus), told
                 return self._corpus
             known = None if self._corpus is None else self._corpus.version
             if snapshot := self._index.newer_snapshot(known):

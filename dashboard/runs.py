@@ -1,4 +1,6 @@
-"""Runs that a person asks for: orders to the process that serves the nightly deployment (`flows.dispatch`).
+"""Runs that a person asks for: orders to the process that serves the deployments (`flows.dispatch`).
+
+Wish → Order → flow run
 
 That process is started when it is first needed, or with the server where a schedule is set; it has its own Prefect
 server, or uses that of PREFECT_API_URL. What is done is in the ledger; here is only what became of an order.
@@ -14,12 +16,13 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from flows.schedule import NIGHTLY
 from schemas.errors import IndexBusy, NotFound, UsageError
 from storage.index import Index
 from storage.lock import holder_pid
@@ -29,7 +32,34 @@ MOST_OPEN = 20
 MOST_KEPT = 50
 END_S = 45.0  # longest wait for the process to end in order
 _logger = logging.getLogger(__name__)
+DISPATCH = (sys.executable, "-m", "flows.dispatch")
 _CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A run to be asked for."""
+
+    words: str  # for a person
+    deployment: str  # one of `flows.schedule.DEPLOYMENTS`
+    parameters: Mapping[str, object] = field(default_factory=dict)  # of its flow, as JSON; the index is added
+    documents: frozenset[str] = frozenset()  # ids of those whose outcome is waited for
+
+    @classmethod
+    def nightly(
+        cls,
+        words: str,
+        collection: str | None = None,
+        retry: Sequence[str] | None = None,
+        documents: Sequence[str] = (),
+    ) -> "Wish":
+        """A run over a collection, or all; `retry`: ids of failed documents, () for all of them."""
+        parameters = {
+            "collection": collection,
+            "retry": None if retry is None else list(retry),
+            "patient": False,
+        }
+        return cls(words, NIGHTLY, parameters, frozenset([*(retry or ()), *documents]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +67,20 @@ class Order:
     """A run that was asked for. `state` is Prefect's word for it, "Starting" before Prefect knows it."""
 
     order: str
-    words: str  # what was asked for
+    wish: Wish
     asked_at: float
-    documents: frozenset[str]  # ids; empty when none is named
     state: str = "Starting"
     message: str = ""
     flow_run: str = ""
     over: bool = False
+
+    @property
+    def words(self) -> str:
+        return self.wish.words
+
+    @property
+    def documents(self) -> frozenset[str]:
+        return self.wish.documents
 
     @property
     def link(self) -> str:
@@ -58,8 +95,10 @@ class Order:
 class Runs:
     """Threads share it."""
 
-    def __init__(self, index: Path) -> None:
+    def __init__(self, index: Path, command: Sequence[str] = DISPATCH) -> None:
+        """`command` starts the process; the index is added to it."""
         self._index = index
+        self._command = command
         self._lock = threading.Lock()
         self._orders: OrderedDict[str, Order] = OrderedDict()
         self._process: subprocess.Popen[str] | None = None
@@ -70,33 +109,28 @@ class Runs:
         with self._lock:
             self._running()
 
-    def ask(
-        self,
-        words: str,
-        collection: str | None = None,
-        retry: Sequence[str] | None = None,
-        documents: Sequence[str] = (),
-    ) -> Order:
-        """Asks for a run over a collection, or all; `retry`: ids of failed documents, () for all of them.
-
-        `documents`: ids of others whose outcome is waited for. Raises `IndexBusy` when too many are open.
-        """
-        parameters = {
-            "collection": collection,
-            "retry": None if retry is None else list(retry),
-            "patient": False,
-        }
-        order = Order(secrets.token_hex(8), words, time.time(), frozenset([*(retry or ()), *documents]))
+    def ask(self, wish: Wish) -> Order:
+        """Raises `IndexBusy` when too many are open."""
+        order = Order(secrets.token_hex(8), wish, time.time())
         with self._lock:
             if sum(not one.over for one in self._orders.values()) >= MOST_OPEN:
                 raise IndexBusy(f"{MOST_OPEN} runs are asked for and not done: wait until one ends")
-            self._tell({"order": order.order, "parameters": parameters})
+            line = {
+                "order": order.order,
+                "deployment": wish.deployment,
+                "parameters": dict(wish.parameters),
+            }
+            self._tell(line)
             self._orders[order.order] = order
             self._served_by[order.order] = self._running()
-            while len(self._orders) > MOST_KEPT:
-                forgotten, _ = self._orders.popitem(last=False)
-                del self._served_by[forgotten]
+            self._forget()
         return order
+
+    def _forget(self) -> None:
+        """The oldest that are over, when more than `MOST_KEPT` are known."""
+        over = [name for name, one in self._orders.items() if one.over]
+        for name in over[: max(0, len(self._orders) - MOST_KEPT)]:
+            del self._orders[name], self._served_by[name]
 
     def orders(self) -> tuple[Order, ...]:
         """Newest first."""
@@ -107,12 +141,21 @@ class Runs:
         """Whether an order that is not over names the document."""
         return any(not one.over and document_id in one.documents for one in self.orders())
 
-    def withdraw(self, order: str) -> None:
-        """Takes back an order that has not begun."""
+    def order(self, order: str) -> Order:
+        """Raises `NotFound` for one that this server does not know, or no longer."""
         with self._lock:
             if order not in self._orders:
                 raise NotFound("this server knows no such order")
-            self._tell({"cancel": order})
+            return self._orders[order]
+
+    def withdraw(self, order: str) -> None:
+        """Takes back an order; of a run that has begun what it had finished stays. Nothing when it is over.
+
+        Raises `NotFound` as `order` does.
+        """
+        if not self.order(order).over:
+            with self._lock:
+                self._tell({"cancel": order})
 
     def close(self) -> None:
         """Ends the process, with a run of it that goes on; what that had finished stays."""
@@ -143,7 +186,7 @@ class Runs:
             return self._process
         path = os.pathsep.join(filter(None, [str(_CHECKOUT), os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "flows.dispatch", str(self._index)],
+            [*self._command, str(self._index)],
             env=os.environ | {"PYTHONPATH": path},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

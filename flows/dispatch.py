@@ -1,22 +1,28 @@
-"""Dispatch: the process that serves the nightly deployment for `pincite serve`, and takes orders for runs.
+"""Dispatch: the process that serves the deployments for `pincite serve`, and takes orders for runs.
 
 python -m flows.dispatch INDEX        (started by `dashboard.runs`)
 
-Each line of stdin is an order, `{"order": id, "parameters": {…of the flow nightly…}}`, or `{"cancel": id}` for one
-that has not begun. Each line of stdout says what became of one: `{"order": id, "flow_run": …, "state": …,
-"message": …}`; the first is `{"ready": url}`. It ends in order when stdin ends, so that it never outlives its parent.
+Each line of stdin is an order, `{"order": id, "deployment": name, "parameters": {…of its flow…}}`, or
+`{"cancel": id}`, which interrupts the run when it has begun. Each line of stdout says what became of one:
+`{"order": id, "flow_run": …, "state": …, "message": …, "over": …}`; the first is `{"ready": url}`. It ends in order
+when stdin ends, so that it never outlives its parent.
 """
 
 import json
+import os
 import queue
+import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from flows.schedule import DEPLOYMENT, serve_schedule
+import psutil
+
+from flows.schedule import serve_schedule
 from flows.server import prefect_api
 from flows.settings import load_settings
 
@@ -54,6 +60,8 @@ class _Dispatcher:
         self._client = get_client(sync_client=True)
         self._open: dict[str, UUID] = {}  # flow runs that have not ended, by order
         self._said: dict[str, tuple[str, str]] = {}
+        self._cancelled: set[UUID] = set()
+        self._interrupted: set[int] = set()  # processes: a second signal would break into their tidying
 
     def serve(self, orders: "queue.Queue[Order | None]") -> None:
         """Until there is a None."""
@@ -68,24 +76,35 @@ class _Dispatcher:
             if "cancel" in order:
                 self._cancel(order["cancel"])
             else:
-                self._start(order["order"], order["parameters"])
+                self._start(order["order"], order["deployment"], order["parameters"])
 
-    def _start(self, order: str, parameters: Mapping[str, Any]) -> None:
+    def _start(self, order: str, deployment: str, parameters: Mapping[str, Any]) -> None:
+        from httpx import HTTPError
         from prefect.deployments import run_deployment
+        from prefect.exceptions import PrefectException
 
         index = str(self._index.resolve())
-        made: Any = run_deployment(
-            DEPLOYMENT, parameters={"index": index, **parameters}, timeout=0, as_subflow=False
-        )
+        try:
+            made: Any = run_deployment(
+                deployment, parameters={**parameters, "index": index}, timeout=0, as_subflow=False
+            )
+        except (PrefectException, HTTPError, ValueError) as error:  # of one order: the others go on
+            _say(order=order, flow_run="", state="Failed", message=f"Prefect took it not: {error}", over=True)
+            return
         self._open[order] = made.id
         self._look()
 
     def _cancel(self, order: str) -> None:
+        """A run that has begun is interrupted, also when it begins only now: the runner may have taken it."""
         from prefect.states import Cancelled
 
-        if (flow_run := self._open.get(order)) is not None:
+        if (flow_run := self._open.get(order)) is None:
+            return
+        self._cancelled.add(flow_run)
+        state = self._client.read_flow_run(flow_run).state
+        if state is None or not (state.is_running() or state.is_final()):
             self._client.set_flow_run_state(flow_run, Cancelled(message="cancelled on the dashboard"))
-            self._look()
+        self._look()
 
     def _look(self) -> None:
         for order, flow_run in sorted(self._open.items()):
@@ -96,7 +115,24 @@ class _Dispatcher:
                 over = state is not None and state.is_final()
                 _say(order=order, flow_run=str(flow_run), state=told[0], message=told[1], over=over)
                 if over:
-                    del self._open[order]
+                    del self._open[order], self._said[order]
+        self._interrupt()
+
+    def _interrupt(self) -> None:
+        for pid in _processes_of(self._cancelled) if self._cancelled else ():
+            if pid not in self._interrupted:
+                self._interrupted.add(pid)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGINT)
+
+
+def _processes_of(flow_runs: set[UUID]) -> Iterator[int]:
+    """Our own child processes in which these flow runs go on; Prefect names the run in their environment."""
+    wanted = {str(one) for one in flow_runs}
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if child.environ().get("PREFECT__FLOW_RUN_ID") in wanted:
+                yield child.pid
 
 
 if __name__ == "__main__":

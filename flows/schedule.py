@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prefect.runner import Runner
     from prefect.schedules import Schedule as PrefectSchedule
 
-DEPLOYMENT = "nightly/nightly"
+NIGHTLY = "nightly/nightly"
 POLL_S = 5.0
 START_S = 60.0  # longest wait for the server to take the deployment
 STOP_S = 30.0  # longest wait for the process of a run that is ended with us
@@ -93,7 +93,7 @@ async def _serve(index: Path, when: "PrefectSchedule | None", served: "Future[An
 
     from flows.nightly import nightly
 
-    flow_name, name = DEPLOYMENT.split("/")
+    flow_name, name = NIGHTLY.split("/")
     deployment = await nightly.ato_deployment(
         name=name,
         schedule=when,

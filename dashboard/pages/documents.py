@@ -8,6 +8,7 @@ from fastapi.responses import Response
 
 from dashboard.pages.overview import live_values, progress_of
 from dashboard.remedies import outlook_words, remedy_of
+from dashboard.runs import Wish
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
 from schemas.errors import NotFound, UsageError
@@ -159,7 +160,7 @@ def _retry(served: Serving, chosen: Filter, document_ids: tuple[str, ...], every
     names = {one.collection for one in reports}
     whole = len(document_ids) <= len(reports) and len(names) == 1
     words = f"Retry {reports[0].path}" if len(document_ids) == 1 else f"Retry {len(document_ids):,} documents"
-    served.runs.ask(words, names.pop() if whole else None, document_ids)
+    served.runs.ask(Wish.nightly(words, names.pop() if whole else None, document_ids))
 
 
 def _listed(served: Serving, listing: Listing) -> dict[str, Any]:

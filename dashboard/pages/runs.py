@@ -6,7 +6,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from dashboard.pages.overview import live_values, progress_of
-from dashboard.runs import cancel_run
+from dashboard.runs import Wish, cancel_run
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
 from schemas.errors import NotFound
@@ -26,7 +26,7 @@ async def ask(
         if collection and collection not in names:
             raise NotFound(f"no collection is named {collection!r}")
         words = f"Bring {collection} up to date" if collection else "Bring all collections up to date"
-        served.runs.ask(words, collection or None)
+        served.runs.ask(Wish.nightly(words, collection or None))
 
     await served.work.run(order)
     return await _live(request, served)

@@ -7,6 +7,7 @@ from fastapi import APIRouter, File, Form, Request, UploadFile
 from fastapi.responses import Response
 
 from dashboard.guard import UPLOAD
+from dashboard.runs import Wish
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
 from dashboard.uploads import checked_name, put
@@ -52,5 +53,5 @@ def _store(
         raise NotFound(f"no collection is named {collection!r}")
     written = put(chosen, name, file.file, replace)
     if run:
-        served.runs.ask(f"Index {name}", chosen.name, documents=watched)
+        served.runs.ask(Wish.nightly(f"Index {name}", chosen.name, documents=watched))
     return written

@@ -1,6 +1,5 @@
 """Runs on the page: shown while they go on, cancelled, and orders that meet them."""
 
-import json
 import subprocess
 import sys
 import time
@@ -9,10 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 from playwright.sync_api import Browser, expect
 
-from dashboard.runs import Order, Runs, cancel_run
+from dashboard.runs import MOST_KEPT, Order, Runs, Wish, cancel_run
 from dashboard.serving import Serving
 from dashboard.work import Work
 from schemas.errors import IndexBusy, NotFound
@@ -116,40 +116,84 @@ def test_an_assistant_starts_no_schedule(index: Path) -> None:
     settings = Settings(schedule=Schedule(cron="0 2 * * *"))
     serving = Serving.open(index, settings, None, Work())
     try:
-        assert serving.runs._process is None
+        assert started_for(index) == []
     finally:
         serving.close()
 
 
+CHATTY = """
+import json, sys
+print("loading ...")
+print(5)
+for line in sys.stdin:
+    said = json.loads(line)
+    if "order" in said:
+        state = {"order": said["order"], "state": "Scheduled", "message": "", "flow_run": "f", "over": False}
+        print(json.dumps(state))
+        over = "later" not in said["parameters"]
+        print(json.dumps(state | ({"state": "Completed", "over": True} if over else {})), flush=True)
+"""
+"""A double of the process that serves the deployments; its orders are done at once, or never."""
+
+
+def wished(words: str, **parameters: object) -> Wish:
+    return Wish(words, "nightly/nightly", parameters)
+
+
+def started_for(index: Path) -> list[psutil.Process]:
+    """The processes that were started here to serve deployments over an index."""
+    children = psutil.Process().children()
+    return [one for one in children if {"flows.dispatch", str(index)} <= set(one.cmdline())]
+
+
+def settled(runs: Runs, order: Order) -> Order:
+    """The order once it is over."""
+    until = time.monotonic() + 20
+    while not runs.order(order.order).over and time.monotonic() < until:
+        time.sleep(0.01)
+    assert runs.order(order.order).over
+    return runs.order(order.order)
+
+
 def test_what_a_library_prints_is_no_word_of_an_order(tmp_path: Path) -> None:
-    runs = Runs(tmp_path)
-    told = {"order": "a", "state": "Completed", "message": "", "flow_run": "f", "over": True}
-    code = f"print('loading ...'); print(5); print({json.dumps(told)!r})"
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    runs._orders["a"], runs._served_by["a"] = Order("a", "an order", 0.0, frozenset()), process
-    runs._follow(process)
-    assert [(one.state, one.over) for one in runs.orders()] == [("Completed", True)]
+    runs = Runs(tmp_path, (sys.executable, "-c", CHATTY))
+    try:
+        done = settled(runs, runs.ask(wished("an order")))
+        assert (done.state, done.flow_run) == ("Completed", "f")
+    finally:
+        runs.close()
+
+
+def test_an_order_that_is_open_is_never_forgotten(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, (sys.executable, "-c", CHATTY))
+    try:
+        first = runs.ask(wished("goes on", later=True))
+        second = runs.ask(wished("is done"))
+        for number in range(MOST_KEPT):
+            settled(runs, runs.ask(wished(f"order {number}")))
+        assert len(runs.orders()) == MOST_KEPT
+        assert not runs.order(first.order).over, "it goes on, so the page and the API still tell of it"
+        with pytest.raises(NotFound):
+            runs.order(second.order)
+    finally:
+        runs.close()
 
 
 def test_orders_are_bounded_and_lost_with_their_process(tmp_path: Path) -> None:
-    runs = Runs(tmp_path / "no-index")
+    index = tmp_path / "no-index"
+    runs = Runs(index)
     try:
         for number in range(20):
-            runs.ask(f"order {number}")
+            runs.ask(wished(f"order {number}"))
         with pytest.raises(IndexBusy, match="20 runs are asked for"):
-            runs.ask("one more")
+            runs.ask(wished("one more"))
         with pytest.raises(NotFound):
             runs.withdraw("none")
+        (process,) = started_for(index)
+        process.kill()  # the fault: it ends without a word
     finally:
-        runs._process.kill()  # type: ignore[union-attr]  # the fault: it ends without a word
         runs.close()
-    states = set()
-    for _ in range(100):
-        states = {one.state for one in runs.orders()}
-        if states == {"Lost"}:
-            break
-        time.sleep(0.05)
-    assert states == {"Lost"} and all(one.over for one in runs.orders())
+    assert {settled(runs, one).state for one in runs.orders()} == {"Lost"}
 
 
 @pytest.mark.slow

@@ -54,6 +54,8 @@ def test_doctor_on_the_samples_names_each_failure_and_its_remedy(
     wrong = {finding["what"]: finding["remedy"] for finding in findings if finding["level"] == "wrong"}
     assert set(wrong) == {"1 failed: encrypted", "2 failed: unreadable"} and all(wrong.values())
     assert {finding["area"] for finding in findings} >= {"ocr", "models", "ledger", "segments", "disk"}
+    moved = pincite_here("doctor", "--index", samples, PINCITE_CHUNKER="A")
+    assert "the settings ask for A" in moved.stdout and "→ `pincite migrate`" in moved.stdout
     none = pincite_here("doctor", "--index", tmp_path / "none")
     assert none.returncode == 0 and "there is no index" in none.stdout
     (tmp_path / "pincite.toml").write_text('[ocr]\nlanguages = ["eng", "xyz"]')

@@ -174,9 +174,10 @@ def nothing_left(index: Path, source: Path) -> None:
         assert not [*(index / "segments").rglob("*.tmp"), *(index / "cache").glob(".*")]
         assert verify_forgotten(opened).proof.found == ()
     gone |= {path.name for path in (index.parent / "gone").iterdir()}
-    history = index.parent / "history"
+    texts = [path.read_text() for path in (index.parent / "history").iterdir() if path.name in gone]
     here = titles_of(path.read_text() for path in source.glob("*.txt"))  # a copy is not forgotten with it
-    nothing_of(index, titles_of(path.read_text() for path in history.iterdir() if path.name in gone) - here)
+    # A copy that failed and was deleted has the text in its reason.
+    nothing_of(index, titles_of(text for text in texts if PERMANENT not in text) - here)
 
 
 def titles_of(texts: Iterable[str]) -> set[str]:

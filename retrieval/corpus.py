@@ -14,11 +14,12 @@ import numpy as np
 from retrieval import bm25, dense
 from retrieval.filters import Filters, document_filter
 from retrieval.order import Floats, Mask, Rows
-from schemas.errors import IndexBroken
+from schemas.errors import IndexBroken, VersionGone
 from schemas.tables import chunk_id
 from storage.cache import open_cover
 from storage.packs import SHOWN, Pack
 from storage.snapshot import LiveDocument, LiveKeys, Snapshot, document_name, document_numbers
+from storage.versions import GONE_MEANWHILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +110,12 @@ class Corpus:
         return {document.document_id: document for document in self.snapshot.documents()}
 
     def documents_of(self, document_ids: Sequence[str]) -> Mapping[str, LiveDocument]:
-        """Single documents by id."""
+        """Single documents by id. Raises `VersionGone` when one was forgotten since the version was taken up."""
         known = self.documents if "documents" in self.__dict__ else self._read
         if missing := [one for one in document_ids if one not in known]:
             self._read |= self.snapshot.documents_of(missing)
+            if any(one not in self._read for one in missing):
+                raise VersionGone(GONE_MEANWHILE)
         return known
 
     @cached_property

@@ -1,14 +1,13 @@
 """Saying no: the only part of a search that can (section 6 of the spec)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from schemas.calibration import Calibration
 from schemas.settings import DEFAULT_MODEL
 from storage.calibrations import latest_calibration, share_changed_since
 from storage.index import Index
-from storage.spaces import spaces_of
 
 DEFAULT_THRESHOLD = 0.675  # cosine distance, of the founding measurement, with all-MiniLM-L6-v2
 MOST_PASSAGES = 4
@@ -25,12 +24,21 @@ class Threshold:
     warning: str = ""
 
 
-def threshold_of(index: Index) -> Threshold:
-    """The threshold that was calibrated on this index, or the default one; with a warning where it is doubtful."""
-    found = latest_calibration(index)
+def threshold_of(index: Index, version: int | None = None) -> Threshold:
+    """The threshold that was calibrated on this index, or the default one; with a warning where it is doubtful.
+
+    With a former `version` the one that was measured on it or before it, never a later one.
+    """
+    found = latest_calibration(index, version)
     if found is None:
-        return _default(spaces_of(index)[0].space.model)
-    changed = share_changed_since(index, found.version)
+        with index.snapshot(version) as snapshot:
+            default = _default(snapshot.space.model)
+        later = latest_calibration(index) if version is not None else None
+        if later is None or version is None:
+            return default
+        warnings = [_later(default.distance, later, version), *([default.warning] if default.warning else [])]
+        return replace(default, warning="; ".join(warnings))
+    changed = share_changed_since(index, found.version, version)
     if changed <= MOVED_AWAY:
         return Threshold(found.threshold, found)
     return Threshold(
@@ -38,6 +46,13 @@ def threshold_of(index: Index) -> Threshold:
         found,
         f"the threshold {found.threshold:g} was measured at version {found.version}, and {changed:.0%} of the "
         f"documents are others since then: run `pincite calibrate` again with {found.questions} or newer questions",
+    )
+
+
+def _later(default: float, later: Calibration, version: int) -> str:
+    return (
+        f"no threshold had been measured at version {version}: {default:g} is the default. At version "
+        f"{later.version} one of {later.threshold:g} was measured: give it as the threshold if you want that one"
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from retrieval.order import Mask
 from retrieval.ranking import Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
 from retrieval.refusal import MOST_PASSAGES, Threshold, threshold_of, under_cut
 from retrieval.rerank import RERANK_DEPTH, Reranker, reordered, resolve_reranker, score
-from schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch, UsageError
+from schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch, UsageError, VersionGone
 from schemas.records import Hit
 from schemas.settings import Settings
 from storage.index import LEDGER_FILE, Index
@@ -42,6 +42,9 @@ _DEFAULTS = Settings()
 Ranking = Callable[[int], list[Ranked]]
 """The best rows to a depth; one to a greater depth begins with the same."""
 
+Answer = TypeVar("Answer")
+
+_TRIES = 3
 _encoding = threading.Lock()  # fast tokenizers raise "Already borrowed" when threads share one
 
 
@@ -87,14 +90,13 @@ class Searcher:
         self._settings = settings
         self._lock = threading.Lock()  # held while what is kept below is made
         self._lease = Lease(index.engine)
-        self._pinned = version is not None
+        self._pinned = version
         self._corpus: Corpus | None = None
         self._follower = Follower(index.path / LEDGER_FILE, self._corpus_now)
-        if version is not None:
-            self._lease.hold(version)
-            with index.snapshot(version) as snapshot:
-                self._corpus = Corpus(snapshot)
+        self._told_since = index.told_since()
         self._models: dict[int, Model] = {}  # by the key of the space that is searched
+        if version is not None:
+            self._corpus_now()
 
     def __enter__(self) -> Searcher:
         return self
@@ -114,15 +116,18 @@ class Searcher:
         return read_texts(self._index, document_ids, version)
 
     def threshold(self) -> Threshold:
-        """The one calibrated on this index, or the default one; with a warning where it is doubtful."""
-        return threshold_of(self._index)
+        """The one calibrated on this index, or the default one; with a warning where it is doubtful.
+
+        Of a searcher of one version the one that was known at it.
+        """
+        return threshold_of(self._index, self._pinned)
 
     def embed_queries(self, queries: Sequence[str]) -> dense.Matrix:
         """float32[queries, dimension], unit rows: what `search` takes as `vector`, many for the price of few.
 
         Raises `SpaceMismatch` and `ModelUnavailable` as `search` does.
         """
-        model = self._require_model(self._corpus_now().snapshot)
+        model = self._on_what_is_there(lambda corpus: self._require_model(corpus.snapshot))
         with _encoding:
             vectors = np.asarray(_embedder(model).embed_queries(queries), dtype=np.float32)
         return _checked(vectors.reshape(len(queries), -1), model)
@@ -156,27 +161,30 @@ class Searcher:
         _check(query, mode, k, threshold)
         check_filters(filters)
         reranker = resolve_reranker(self._settings.reranker) if rerank else None
-        if not self._pinned:
+        if self._pinned is None:
             self._follower.asked()
-        corpus = self._corpus_now()
-        among = self._among(corpus, filters)
         most = k if threshold is None else min(k, MOST_PASSAGES)
-        kept = _best(
-            self._ranking(corpus, query, mode, among, vector),
-            wanted=max(most, RERANK_DEPTH) if reranker else most,
-            threshold=threshold,
-            likeness=_likeness(corpus) if fold_duplicates else None,
-        )
-        if reranker:
-            kept = _reranked(corpus, query, kept, reranker)
-        hits = self._hits(corpus, kept[:most])
-        return Results(
-            hits,
-            refused=threshold is not None and not hits,
-            version=corpus.version,
-            searched=len(corpus) if among is None else int(among.sum()),
-            shares=self._shares(query, corpus, kept[:most]) if explain and mode != "dense" else (),
-        )
+
+        def found(corpus: Corpus) -> Results:
+            among = self._among(corpus, filters)
+            kept = _best(
+                self._ranking(corpus, query, mode, among, vector),
+                wanted=max(most, RERANK_DEPTH) if reranker else most,
+                threshold=threshold,
+                likeness=_likeness(corpus) if fold_duplicates else None,
+            )
+            if reranker:
+                kept = _reranked(corpus, query, kept, reranker)
+            hits = self._hits(corpus, kept[:most])
+            return Results(
+                hits,
+                refused=threshold is not None and not hits,
+                version=corpus.version,
+                searched=len(corpus) if among is None else int(among.sum()),
+                shares=self._shares(query, corpus, kept[:most]) if explain and mode != "dense" else (),
+            )
+
+        return self._on_what_is_there(found)
 
     def _shares(
         self, query: str, corpus: Corpus, kept: Sequence[Ranked]
@@ -221,13 +229,32 @@ class Searcher:
             )
         return corpus.lexical(terms(query), among)
 
+    def _on_what_is_there(self, ask: Callable[[Corpus], Answer]) -> Answer:
+        """What `ask` says; asked again where what it read went while it read.
+
+        A forgetting takes documents away from every version, also under a lease, and a vacuum what is not yet held.
+        """
+        for _ in range(_TRIES - 1):
+            try:
+                return ask(self._corpus_now())
+            except VersionGone:
+                with self._lock:
+                    self._corpus = None
+        return ask(self._corpus_now())
+
     def _corpus_now(self) -> Corpus:
         with self._lock:
-            if self._corpus is None or not self._pinned:
-                known = None if self._corpus is None else self._corpus.version
-                if snapshot := self._index.newer_snapshot(known):
-                    self._lease.hold(snapshot.version)
-                    self._corpus = Corpus(snapshot, self._corpus)
+            if self._pinned is not None:
+                self._lease.hold(self._pinned)
+                told = self._index.told_since()
+                if self._corpus is None or told != self._told_since:  # documents may have been forgotten
+                    with self._index.snapshot(self._pinned) as pinned:
+                        self._corpus, self._told_since = Corpus(pinned, self._corpus), told
+                return self._corpus
+            known = None if self._corpus is None else self._corpus.version
+            if snapshot := self._index.newer_snapshot(known):
+                self._lease.hold(snapshot.version)
+                self._corpus = Corpus(snapshot, self._corpus)
             assert self._corpus is not None
             self._lease.hold(self._corpus.version)
             return self._corpus

@@ -21,6 +21,7 @@ import sqlalchemy as sa
 
 from schemas.errors import PinciteError
 from storage import ledger, transactions
+from storage.cache_lock import sharing_cache
 from storage.index import Index
 from storage.pack_file import Damaged, map_file
 from storage.packing import pack_units
@@ -181,19 +182,34 @@ def _make(
     name = hashlib.sha256("\n".join(sorted(units)).encode()).hexdigest()[:32] + _SUFFIX
     path = snapshot.index / FOLDER / name
     try:
-        with _appearing(path, synced) as file:
-            join_packs(parts, units, dimension, file)
+        with sharing_cache(snapshot.index):
+            if _of_forgotten(snapshot, parts, units):
+                return _in_memory(parts, units, dimension)
+            with _appearing(path, synced) as file:
+                join_packs(parts, units, dimension, file)
         made = parse_pack(map_file(path), path)
     except (OSError, Damaged) as error:
         _warn_once(path.parent, error)
-        memory = io.BytesIO()
-        join_packs(parts, units, dimension, memory)
-        return parse_pack(np.frombuffer(memory.getbuffer(), dtype=np.uint8))
+        return _in_memory(parts, units, dimension)
     for pack in packs:
         if pack.path and units.issuperset(pack.units):
             with suppress(OSError):
                 pack.path.unlink()
     return made
+
+
+def _of_forgotten(snapshot: Snapshot, parts: Sequence[Pack], units: frozenset[str]) -> bool:
+    """Whether one of the documents is to be forgotten by now: its words must not reach the disk again."""
+    forgotten = snapshot.forgotten()
+    served = (np.array([unit in units for unit in part.units], dtype=bool)[part.unit_of] for part in parts)
+    documents = (part.documents[rows] for part, rows in zip(parts, served, strict=True))
+    return any(bool(np.isin(forgotten, one).any()) for one in documents)
+
+
+def _in_memory(parts: Sequence[Pack], units: frozenset[str], dimension: int) -> Pack:
+    memory = io.BytesIO()
+    join_packs(parts, units, dimension, memory)
+    return parse_pack(np.frombuffer(memory.getbuffer(), dtype=np.uint8))
 
 
 def _groups(units: Sequence[Unit]) -> Iterator[list[Unit]]:

@@ -35,15 +35,19 @@ def store_calibration(
     return stored
 
 
-def latest_calibration(index: Index) -> Calibration | None:
-    """The newest threshold of the live space; None when none was measured on it."""
+def latest_calibration(index: Index, version: int | None = None) -> Calibration | None:
+    """The newest threshold that was measured on the live space; None when none was.
+
+    With `version` the space that was live then, and only what was measured on that version or an older one.
+    """
     calibrations, spaces = ledger.calibrations, ledger.spaces
     with transactions.reading(index.engine) as connection:
-        space_id, _ = ledger.live_space(connection, ledger.current_version(connection))
+        upto = ledger.current_version(connection) if version is None else version
+        space_id, _ = ledger.live_space(connection, upto)
         query = (
             sa.select(calibrations, spaces.c.model, spaces.c.fingerprint)
             .join(spaces, spaces.c.space_id == calibrations.c.space_id)
-            .where(calibrations.c.space_id == space_id)
+            .where(calibrations.c.space_id == space_id, calibrations.c.version <= upto)
             .order_by(calibrations.c.calibration_id.desc())
             .limit(1)
         )
@@ -51,13 +55,13 @@ def latest_calibration(index: Index) -> Calibration | None:
     return None if row is None else Calibration(**{name: row[name] for name in Calibration.__slots__})
 
 
-def share_changed_since(index: Index, version: int) -> float:
-    """Share of the documents, of then and of now together, that are not live in the same revision at both, 0 to 1.
+def share_changed_since(index: Index, version: int, until: int | None = None) -> float:
+    """Share of the documents, of then and of now (`until`) together, that are not live in the same revision at both.
 
-    Only what changed is read, while the space is the same.
+    0 to 1. Only what changed is read, while the space is the same.
     """
     with transactions.reading(index.engine) as connection:
-        newest = ledger.current_version(connection)
+        newest = ledger.current_version(connection) if until is None else until
         if ledger.live_space(connection, version)[0] != ledger.live_space(connection, newest)[0]:
             then, now = _live(connection, version), _live(connection, newest)
             return len(then ^ now) / len(then | now) if then | now else 0.0

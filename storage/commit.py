@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +14,8 @@ from schemas.records import Job, Policy, Space
 from schemas.retrying import wait_s
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
-from storage.copies import adopt, claim, written_copies
+from storage.copies import adopt, claim, unblock, written_copies
+from storage.fetched import fetched_file
 from storage.rows import Finished, rows_of, storable_text
 from storage.runs import Run
 from storage.segments import write_segment
@@ -47,7 +49,7 @@ def lease(run: Run, document_id: str, policy: Policy, seconds: float) -> Job | N
     return Job(
         document_id=row.document_id,
         path=row.path,
-        absolute=f"{row.source}/{row.path}",
+        absolute=_at_hand(run, row),
         source=row.source,
         size_bytes=row.size_bytes,
         sha256=row.sha256,
@@ -55,6 +57,12 @@ def lease(run: Run, document_id: str, policy: Policy, seconds: float) -> Job | N
         revision=row.revision,
         attempt=row.attempts,
     )
+
+
+def _at_hand(run: Run, row: sa.Row[Any]) -> str:
+    """The file itself, or that of an object which discovery downloaded; else the URL."""
+    kept = fetched_file(run.index.path, row.sha256, row.path)
+    return str(kept.absolute()) if "://" in row.source and kept.is_file() else f"{row.source}/{row.path}"
 
 
 def publish(run: Run, finished: Sequence[Finished], policy: Policy) -> frozenset[str]:
@@ -80,6 +88,7 @@ def publish(run: Run, finished: Sequence[Finished], policy: Policy) -> frozenset
             version = new_version(connection, run.run_id)
             for one in accepted:
                 _begin_revision(connection, one, stored, policy, space_id, version)
+                unblock(connection, one.job.document_id)
             claim(connection, written, space_id, version)
             adopt(connection, copies, space_id, version)
     return frozenset(one.job.document_id for one in accepted)

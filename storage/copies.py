@@ -141,6 +141,11 @@ def block(connection: sa.Connection, blocked: Sequence[Blocked]) -> None:
             connection.execute(table.insert().values(values | named))
 
 
+def unblock(connection: sa.Connection, document_id: str) -> None:
+    """What is said of a revision that has ended, a waiver too, blocks no migration any more."""
+    connection.execute(ledger.blockers.delete().where(ledger.blockers.c.document_id == document_id))
+
+
 def _unblock(connection: sa.Connection, copy: Copy) -> None:
     table = ledger.blockers
     migration_id = _migration_of(connection, copy.space_id)

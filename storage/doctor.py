@@ -14,6 +14,7 @@ from schemas.health import Finding
 from storage import ledger, transactions
 from storage.cache import FOLDER as CACHE
 from storage.compaction import MOST_UNITS
+from storage.forgotten import unfinished, unproven
 from storage.index import Index
 from storage.pack_file import Damaged, map_file
 from storage.packs import units_in
@@ -21,6 +22,7 @@ from storage.processes import has_died
 from storage.readers import living
 from storage.report import document_reports
 from storage.segments import REMEDY, unclaimed
+from storage.staleness import OTHER_RECIPE, Current
 from storage.vacuum import freeable
 from storage.versions import local, oldest_version
 
@@ -28,12 +30,15 @@ LEAST_FREE_BYTES = 1 << 30
 RUN_AGAIN = "run `pincite index` over its folder again"
 
 
-def examine(index: Index, current_recipe: str | None) -> tuple[Finding, ...]:
-    """The findings, area by area. A ledger that is damaged is the only one then."""
+def examine(index: Index, current: Current) -> tuple[Finding, ...]:
+    """The findings, area by area. A ledger that is damaged is the only one then.
+
+    `current` is what documents would be made with now: what differs from it is stale.
+    """
     damage = list(_ledger(index))
     if any(finding.level == "wrong" for finding in damage):
         return tuple(damage)
-    looks = (_documents(index, current_recipe), _runs(index), _segments(index), _cache(index), _disk(index))
+    looks = (_documents(index, current), _runs(index), _segments(index), _cache(index), _disk(index))
     return (*damage, *(finding for look in looks for finding in look), *_versions(index))
 
 
@@ -66,8 +71,8 @@ _REMEDIES = {
 }
 
 
-def _documents(index: Index, current_recipe: str | None) -> Iterator[Finding]:
-    reports = document_reports(index, current_recipe)
+def _documents(index: Index, current: Current) -> Iterator[Finding]:
+    reports = document_reports(index, current)
     failed = Counter(report.kind or "error" for report in reports if report.state == "failed")
     stale = Counter(report.stale_reason for report in reports if report.stale_reason)
     for kind, count in sorted(failed.items()):
@@ -78,22 +83,31 @@ def _documents(index: Index, current_recipe: str | None) -> Iterator[Finding]:
             _REMEDIES.get(kind, "see `pincite documents --state failed`, then `pincite retry`"),
         )
     for reason, count in sorted(stale.items()):
-        yield Finding("documents", "note", f"{count} stale: {reason}", RUN_AGAIN)
+        yield Finding("documents", "note", f"{count} stale: {reason}", _remedy_of_stale(reason))
     if not failed and not stale:
         yield Finding("documents", "ok", f"{len(reports)}, none failed or stale")
+
+
+def _remedy_of_stale(reason: str) -> str:
+    if "failed: " in reason:
+        return "see `pincite documents --state failed`, then `pincite retry`"
+    moved, made = "pincite migrate" in reason, OTHER_RECIPE in reason or "extractor" in reason
+    return " and ".join(
+        [*(["`pincite migrate`"] if moved else []), *([RUN_AGAIN] if made or not moved else [])]
+    )
 
 
 def _runs(index: Index) -> Iterator[Finding]:
     documents, runs = ledger.documents, ledger.runs
     with transactions.reading(index.engine) as connection:
         rows = connection.execute(sa.select(runs).where(runs.c.state == "running")).all()
-        alive = {row.run_id: row for row in rows if not has_died(row.host, row.pid)}
+        alive = {row.run_id: row for row in rows if not has_died(row.host, row.pid, row.process)}
         open_documents = connection.execute(
             sa.select(documents.c.state, documents.c.lease_owner).where(
                 documents.c.state.in_(("running", "pending"))
             )
         ).all()
-        unfinished = connection.scalar(sa.select(sa.func.count()).where(ledger.forgotten.c.done_at.is_(None)))
+        to_forget, to_prove = len(unfinished(connection)), len(unproven(connection))
         readers = living(connection)
     stuck = sum(row.state == "running" and row.lease_owner not in alive for row in open_documents)
     if stuck:
@@ -101,22 +115,33 @@ def _runs(index: Index) -> Iterator[Finding]:
     waiting = sum(row.state == "pending" for row in open_documents)
     if waiting and not alive:
         yield Finding("documents", "wrong", f"{waiting} wait and no run is at work", RUN_AGAIN)
-    if unfinished:
+    if to_forget:
         yield Finding(
             "documents",
             "wrong",
-            f"{unfinished} are not forgotten to the end",
-            "any run finishes it: `pincite compact`",
+            f"{to_forget} are not forgotten to the end",
+            "any run finishes it; `pincite forget --verify` also makes the proof",
+        )
+    if to_prove:
+        yield Finding(
+            "documents",
+            "wrong",
+            f"{to_prove} are erased, which is not proven: a kill or something found kept the scan from it",
+            "pincite forget --verify",
         )
     for row in alive.values():
         yield Finding(
             "runs",
             "note",
             f"{row.kind} is running: process {row.pid} on {row.host} since {local(row.started_at)}",
+            "wait until it ends; what it had finished stays if it is interrupted",
         )
     for reader in readers:
         yield Finding(
-            "readers", "note", f"process {reader.pid} on {reader.host} reads version {reader.version}"
+            "readers",
+            "note",
+            f"process {reader.pid} on {reader.host} reads version {reader.version}",
+            "end it if a vacuum is to take that version away; its lease ends with it",
         )
 
 

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 
 from schemas.errors import PinciteError
 from storage import ledger, transactions
+from storage.cache_lock import alone_in_cache
 from storage.disk import writable
 from storage.forgotten import BLANK, unfinished
 from storage.index import Index
@@ -55,9 +56,15 @@ def finish_erasures(index: Index, run_id: str) -> Erased | None:
 def finish_quietly(index: Index, run_id: str) -> None:
     """As `finish_erasures`, for the start of another run, which does not fail by it: the next one tries again."""
     try:
-        finish_erasures(index, run_id)
+        erased = finish_erasures(index, run_id)
     except PinciteError as error:
         _logger.warning("documents that were to be forgotten are not yet: %s", error)
+        return
+    if erased:
+        _logger.warning(
+            "documents are forgotten whose erasure was broken off; that nothing is left is not proven yet: run "
+            "`pincite forget --verify`"
+        )
 
 
 def erase(index: Index, run_id: str, document_ids: Sequence[str]) -> Erased:
@@ -96,7 +103,7 @@ def _rewrite(index: Index, document_ids: Sequence[str]) -> dict[int, _Change]:
         held = pc.is_in(table["document_id"], pa.array(document_ids, pa.string()))
         left = table.filter(pc.invert(held))
         old = Segment(row.kind, row.file, row.rows, row.size_bytes, row.sha256)
-        suffix = f"-s{row.segment_id}"  # the same rows may stand in another segment
+        suffix = f"-f{row.segment_id}"  # the same rows may stand in another segment, a copy in a space is -s
         changed[row.segment_id] = (
             old,
             (write_segment(index.path, row.kind, left, suffix) if left.num_rows else None),
@@ -120,7 +127,7 @@ def _replace(connection: sa.Connection, changed: dict[int, _Change]) -> int:
 _BLANK_VALUES: dict[str, object] = {
     "state": "deleted", "stage": None, "kind": None, "reason": None, "page": None, "transient": False,
     "lease_owner": None, "lease_until": None, "size_bytes": 0, "mtime_ns": 0, "ctime_ns": 0, "sha256": "",
-    "etag": "",
+    "etag": "", "former_names": [],
 }  # fmt: skip
 
 
@@ -144,20 +151,27 @@ def _blank(connection: sa.Connection, document_ids: Sequence[str]) -> int:
 
 
 def _drop_packs(index: Path, document_ids: Sequence[str]) -> int:
-    """Deletes the packs of the search cache that hold one of the documents, or can't be read."""
+    """Deletes the packs of the search cache that hold one of the documents, or can't be read.
+
+    No search writes one meanwhile; those that write one later know of the documents by now.
+    """
     numbers = document_numbers(sorted(document_ids))
     dropped = 0
-    for path in sorted((index / CACHE).glob("*")):
-        if not path.is_file():
-            continue
-        try:
-            held = bool(np.isin(numbers, parse_pack(map_file(path), path).documents).any())
-        except Damaged:
-            held = True
-        if held:
-            path.unlink(missing_ok=True)
-            dropped += 1
+    with alone_in_cache(index):
+        for path in sorted((index / CACHE).glob("*")):
+            if path.is_file() and _holds(path, numbers):
+                path.unlink(missing_ok=True)
+                dropped += 1
     return dropped
+
+
+def _holds(path: Path, numbers: np.ndarray) -> bool:
+    try:
+        return bool(np.isin(numbers, parse_pack(map_file(path), path).documents).any())
+    except FileNotFoundError:
+        return False  # joined with others by a search, before we were alone
+    except Damaged:
+        return True
 
 
 def _drop_prefect(index: Path) -> int:

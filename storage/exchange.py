@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import sqlite3
 import tarfile
 import tempfile
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO, Protocol, cast
 
 import pyarrow.parquet as pq
 import sqlalchemy as sa
@@ -25,14 +27,15 @@ from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
 from storage.disk import writable
 from storage.index import LEDGER_FILE, Index
-from storage.readers import holding
-from storage.segments import FOLDER, REMEDY, missing
+from storage.segments import FOLDER, REMEDY, missing, sha256_of
 from storage.sql import query
 from storage.versions import oldest_version
 
 MANIFEST = "pincite-export.json"
 FORMAT = 1
 _ROW_GROUP = 20_000
+_BLOCK_BYTES = 1 << 20
+_MOST_MANIFEST_BYTES = 64 << 20  # some 100 bytes a segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,9 @@ def export_index(index: Index, target: Path) -> Exchanged:
     """
     if target.exists():
         raise UsageError(f"{target} exists: choose another name, or remove it")
-    with transactions.reading(index.engine) as connection:
-        oldest = oldest_version(connection)
     with (
         writable(target),
-        holding(index.engine, oldest),
+        index.hold(oldest_version),
         tempfile.TemporaryDirectory(prefix=".pincite-export-", dir=target.absolute().parent) as folder,
     ):
         copied = Path(folder) / LEDGER_FILE
@@ -95,37 +96,61 @@ def _named_by(copied: Path) -> tuple[int, Mapping[str, str]]:
 
 
 def _write_archive(index: Path, draft: Path, copied: Path, version: int, segments: Mapping[str, str]) -> int:
-    data = copied.read_bytes()
-    digests = {LEDGER_FILE: hashlib.sha256(data).hexdigest(), **segments}
+    digests = {LEDGER_FILE: sha256_of(copied), **segments}
     manifest = {"format": FORMAT, "version": version, "made_at": time.time(), "sha256": digests}
-    size = len(data)
+    content = json.dumps(manifest, indent=1).encode()
+    size = 0
     with draft.open("wb") as file:
         with tarfile.open(fileobj=file, mode="w|") as archive:
-            _add(archive, MANIFEST, json.dumps(manifest, indent=1).encode())
-            _add(archive, LEDGER_FILE, data)
-            for name, digest in segments.items():
-                data = _read_whole(index, name, digest)
-                size += len(data)
-                _add(archive, name, data)
+            _add(archive, MANIFEST, io.BytesIO(content), len(content))
+            for name, digest in digests.items():
+                path = copied if name == LEDGER_FILE else index / name
+                size += _add_file(archive, index, path, name, digest)
         file.flush()
         os.fsync(file.fileno())
     return size
 
 
-def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+class _Readable(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+class _Hashing:
+    """A file of which a block at a time is read, hashed on the way."""
+
+    def __init__(self, file: _Readable) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self._file.read(size)
+        self._hash.update(data)
+        self.size += len(data)
+        return data
+
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _add(archive: tarfile.TarFile, name: str, file: _Readable, size: int) -> None:
     member = tarfile.TarInfo(name)
-    member.size = len(data)
-    archive.addfile(member, io.BytesIO(data))
+    member.size = size
+    archive.addfile(member, cast(IO[bytes], file))
 
 
-def _read_whole(index: Path, file: str, digest: str) -> bytes:
+def _add_file(archive: tarfile.TarFile, index: Path, path: Path, name: str, digest: str) -> int:
+    """Adds a file and returns its bytes. Raises `IndexBroken` when it is not what the ledger says."""
     try:
-        data = (index / file).read_bytes()
+        file = path.open("rb")
     except FileNotFoundError as error:
-        raise missing(index, file) from error
-    if hashlib.sha256(data).hexdigest() != digest:
-        raise IndexBroken(f"{file} is not what was written: {REMEDY}")
-    return data
+        raise missing(index, name) from error
+    with file:
+        hashing, size = _Hashing(file), os.fstat(file.fileno()).st_size
+        _add(archive, name, hashing, size)
+    if hashing.sha256() != digest:
+        raise IndexBroken(f"{name} is not what was written: {REMEDY}")
+    return size
 
 
 def import_index(source: Path, target: Path) -> Exchanged:
@@ -169,36 +194,41 @@ def _unpack(archive: tarfile.TarFile, folder: Path) -> tuple[Mapping[str, str], 
     first = archive.next()
     if first is None or first.name != MANIFEST:
         raise ValueError("its manifest does not come first")
-    manifest = json.loads(_content(archive, first))
+    if first.size > _MOST_MANIFEST_BYTES:
+        raise ValueError("its manifest is too large for one")
+    sink = io.BytesIO()
+    _copy(archive, first, sink)
+    manifest = json.loads(sink.getvalue())
     if manifest["format"] != FORMAT:
         raise ValueError(f"it is of format {manifest['format']}, this Pincite reads {FORMAT}")
     wanted: dict[str, str] = manifest["sha256"]
     left, size = dict(wanted), 0
     while (member := archive.next()) is not None:
-        data = _content(archive, member)
-        if hashlib.sha256(data).hexdigest() != left.pop(_safe(member.name), None):
-            raise ValueError(f"{member.name} is not what was exported")
-        path = folder / member.name
+        path, expected = folder / _safe(member.name), left.pop(member.name, None)
         with writable(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as file:
-                file.write(data)
+                digest = _copy(archive, member, file)
                 file.flush()
                 os.fsync(file.fileno())
-        size += len(data)
+        if digest != expected:
+            raise ValueError(f"{member.name} is not what was exported")
+        size += member.size
     if left:
         raise ValueError(f"{min(left)} is missing, and {len(left) - 1} members more")
     return wanted, size
 
 
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+def _copy(archive: tarfile.TarFile, member: tarfile.TarInfo, target: IO[bytes]) -> str:
+    """Copies a member, a block at a time, and returns its sha256."""
     content = archive.extractfile(member)
     if content is None:
         raise ValueError(f"{member.name} is no file")
-    data = content.read()
-    if len(data) != member.size:
+    hashing = _Hashing(content)
+    shutil.copyfileobj(hashing, target, _BLOCK_BYTES)
+    if hashing.size != member.size:
         raise ValueError(f"{member.name} is cut off")
-    return data
+    return hashing.sha256()
 
 
 def _safe(name: str) -> str:

@@ -1,12 +1,12 @@
 """Forgotten documents: what was asked to be forgotten, and what therefore is not indexed again.
 
-Of a forgotten document the ledger keeps its id, a hash of its name and the hashes of its files' bytes: enough to
-know it when it comes back, and nothing that can be read.
+Of a forgotten document the ledger keeps its id, the hashes of all its names and of its files' bytes: enough to know
+it when it comes back, and nothing that can be read; until a scan found nothing of it, digests of what to look for.
 """
 
 import hashlib
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,11 +44,30 @@ def find(index: Index, name: str) -> tuple[Asked, ...]:
     with transactions.reading(index.engine) as connection:
         rows = connection.execute(query.order_by(documents.c.document_id)).all()
         if not rows:
-            raise NotFound(f"the index has no document {name!r}: `pincite documents` lists them")
+            raise NotFound(_why_none(connection, name))
         if len({row.source for row in rows}) > 1:
             ids = ", ".join(f"{row.document_id} ({row.source})" for row in rows)
             raise UsageError(f"documents of several sources are named {name!r}: say which by its id, {ids}")
         return tuple(Asked(row.document_id, row.source, _paths(connection, row)) for row in rows)
+
+
+def _why_none(connection: sa.Connection, name: str) -> str:
+    if _of_name(connection, name):
+        return (
+            f"{name!r} is forgotten already: `pincite forget --verify` scans for what may be left of it, "
+            "`--allow-again` lets it be indexed again"
+        )
+    return f"the index has no document {name!r}: `pincite documents` lists them"
+
+
+def _of_name(connection: sa.Connection, name: str) -> tuple[str, ...]:
+    """Ids of forgotten documents that had this name in any source, or have this id."""
+    sources = connection.scalars(sa.select(ledger.documents.c.source).distinct()).all()
+    hashes = {name_hash(source, name) for source in sources}
+    rows = connection.execute(sa.select(ledger.forgotten).order_by(ledger.forgotten.c.document_id)).all()
+    return tuple(
+        row.document_id for row in rows if row.document_id == name or not hashes.isdisjoint(row.names)
+    )
 
 
 def _paths(connection: sa.Connection, row: sa.Row[Any]) -> tuple[str, ...]:
@@ -57,18 +76,29 @@ def _paths(connection: sa.Connection, row: sa.Row[Any]) -> tuple[str, ...]:
     return (*sorted({*connection.scalars(of_it)} - {row.path}), row.path)
 
 
-def ask(index: Index, asked: Sequence[Asked]) -> None:
-    """Writes down what is to be forgotten: from here on every run finishes what is not done of it."""
+def ask(index: Index, asked: Sequence[Asked], traces: Mapping[str, Mapping[str, Any]]) -> None:
+    """Writes down what is to be forgotten: from here on every run finishes what is not done of it.
+
+    `traces` by document, as the ledger keeps them for the proof.
+    """
     with transactions.writing(index.engine) as connection:
         for one in asked:
             connection.execute(
                 ledger.forgotten.insert().values(
                     document_id=one.document_id,
-                    name_sha256=name_hash(one.source, one.paths[-1]),
+                    names=_names(connection, one),
                     contents=_contents(connection, one.document_id),
                     asked_at=time.time(),
+                    traces=traces[one.document_id],
                 )
             )
+
+
+def _names(connection: sa.Connection, one: Asked) -> list[str]:
+    """Hashes of all names: those that a kept version tells, and those that only a rename that is long ago knew."""
+    documents = ledger.documents
+    former = sa.select(documents.c.former_names).where(documents.c.document_id == one.document_id)
+    return sorted({*(name_hash(one.source, path) for path in one.paths), *(connection.scalar(former) or ())})
 
 
 def _contents(connection: sa.Connection, document_id: str) -> list[str]:
@@ -92,7 +122,7 @@ def remembered(
     rows = connection.execute(sa.select(ledger.forgotten)).all()
     if not rows:
         return tuple(files)
-    names = {row.name_sha256 for row in rows}
+    names = {name for row in rows for name in row.names}
     contents = {digest for row in rows for digest in row.contents}
     return tuple(
         file
@@ -101,17 +131,52 @@ def remembered(
     )
 
 
+def not_named(
+    index: Index, source: str, known: Container[str], files: Sequence[SourceFile]
+) -> tuple[SourceFile, ...]:
+    """As `remembered`, before the bytes were read: without the files of forgotten names."""
+    with transactions.reading(index.engine) as connection:
+        rows = connection.scalars(sa.select(ledger.forgotten.c.names)).all()
+    names = {name for row in rows for name in row}
+    return tuple(one for one in files if one.path in known or name_hash(source, one.path) not in names)
+
+
+def forgotten_contents(index: Index) -> frozenset[str]:
+    """The sha256 of every file from which a forgotten document was made."""
+    with transactions.reading(index.engine) as connection:
+        rows = connection.scalars(sa.select(ledger.forgotten.c.contents)).all()
+    return frozenset(digest for row in rows for digest in row)
+
+
 def allow_again(index: Index, name: str) -> int:
     """Lets a forgotten document be indexed again, by the path or id that it had. Raises `NotFound`."""
-    forgotten, documents = ledger.forgotten, ledger.documents
+    forgotten = ledger.forgotten
     with transactions.writing(index.engine) as connection:
-        sources = connection.scalars(sa.select(documents.c.source).distinct()).all()
-        hashes = [name_hash(source, name) for source in sources]
-        named = sa.or_(forgotten.c.document_id == name, forgotten.c.name_sha256.in_(hashes))
+        named = forgotten.c.document_id.in_(_of_name(connection, name))
         dropped = connection.execute(forgotten.delete().where(named, forgotten.c.done_at.is_not(None)))
     if not dropped.rowcount:
         raise NotFound(f"no forgotten document was named {name!r}, or it is not yet forgotten to the end")
     return dropped.rowcount
+
+
+def mark_proven(index: Index, document_ids: Sequence[str]) -> None:
+    """Writes down that a scan found nothing, which ends the need for the traces."""
+    forgotten = ledger.forgotten
+    with transactions.writing(index.engine) as connection:
+        connection.execute(
+            forgotten.update()
+            .where(forgotten.c.document_id.in_(document_ids), forgotten.c.done_at.is_not(None))
+            .values(traces=sa.null(), proven_at=time.time())
+        )
+
+
+def unproven(connection: sa.Connection) -> tuple[str, ...]:
+    """Ids of documents that are erased, of which no scan has found nothing yet."""
+    forgotten = ledger.forgotten
+    query = sa.select(forgotten.c.document_id).where(
+        forgotten.c.done_at.is_not(None), forgotten.c.proven_at.is_(None)
+    )
+    return tuple(connection.scalars(query.order_by(forgotten.c.document_id)))
 
 
 def unfinished(connection: sa.Connection) -> tuple[str, ...]:

@@ -1,22 +1,22 @@
 """An index: a folder with a ledger and its segments."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import sqlalchemy as sa
 
-from schemas.errors import IndexBroken, PinciteError, SpaceMismatch, UsageError
+from schemas.errors import IndexBroken, PinciteError, SpaceMismatch, UsageError, VersionGone
 from schemas.records import Space
 from storage import ledger, transactions, upgrades
 from storage.disk import writable
 from storage.readers import holding
 from storage.segments import unclaimed
 from storage.snapshot import Snapshot, stale_reasons
-from storage.versions import Moment, moment, require_version
+from storage.versions import GONE_MEANWHILE, Moment, moment, require_version, told_since
 
 LEDGER_FILE = ledger.LEDGER_FILE
 NEW_LEDGER = ".new-"
@@ -90,8 +90,24 @@ class Index:
     @contextmanager
     def held_snapshot(self, version: int | None = None) -> Iterator[Snapshot]:
         """As `snapshot`, under a lease for the block: no vacuum takes away what it reads, however long it reads."""
-        with self.snapshot(version) as snapshot, holding(self.engine, snapshot.version):
-            yield snapshot
+        if version is not None:
+            with self.snapshot(version) as snapshot, holding(self.engine, version):
+                yield snapshot
+        else:
+            with self.hold() as newest, self.snapshot(newest) as snapshot:
+                yield snapshot
+
+    @contextmanager
+    def hold(self, choose: Callable[[sa.Connection], int] = ledger.current_version) -> Iterator[int]:
+        """Holds for the block what the version named by `choose`, by default the newest, and every later one has."""
+        with ExitStack() as held:
+            while True:
+                with transactions.reading(self.engine) as connection:
+                    version = choose(connection)
+                with suppress(VersionGone):  # a vacuum came in between: another one is chosen
+                    held.enter_context(holding(self.engine, version))
+                    break
+            yield version
 
     def moment(self, version: int | None = None, at: float | None = None) -> Moment:
         """What a version, a time (exclusive, seconds since the epoch) or neither (now) means."""
@@ -103,6 +119,11 @@ class Index:
         with transactions.reading(self.engine) as connection:
             return ledger.current_version(connection)
 
+    def told_since(self) -> int:
+        """Another number once a vacuum or a forgetting took something out of the versions that are kept."""
+        with transactions.reading(self.engine) as connection:
+            return told_since(connection)
+
     def newer_snapshot(self, known: int | None) -> Snapshot | None:
         """The newest version, read only if it is another than the `known` one; else None.
 
@@ -113,10 +134,16 @@ class Index:
             return None if newest == known else Snapshot.read(connection, self.path, newest)
 
     def stale_reasons(self, snapshot: Snapshot, document_ids: Sequence[str]) -> Mapping[str, str]:
-        """Why documents of a snapshot are, by now, not current; "" of one that is."""
+        """Why documents of a snapshot are, by now, not current; "" of one that is.
+
+        Raises `VersionGone` when one was forgotten meanwhile.
+        """
         with transactions.reading(self.engine) as connection:
             require_version(connection, snapshot.version)
-            return stale_reasons(connection, snapshot.version, snapshot.space_id, document_ids)
+            reasons = stale_reasons(connection, snapshot.version, snapshot.space_id, document_ids)
+        if reasons.keys() < set(document_ids):
+            raise VersionGone(GONE_MEANWHILE)
+        return reasons
 
     def modified_between(self, since_ns: int | None, before_ns: int | None) -> frozenset[str]:
         """Ids of the documents whose file, as the last run saw it, was modified in `[since, before)`."""

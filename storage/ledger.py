@@ -75,6 +75,7 @@ documents = sa.Table(
     sa.Column("ctime_ns", sa.Integer, nullable=False),
     sa.Column("sha256", sa.Text, nullable=False),
     sa.Column("etag", sa.Text, nullable=False, server_default=""),  # of an object in a bucket
+    sa.Column("former_names", sa.JSON, nullable=False, server_default="[]"),  # sha256 of source and path
     sa.Column("recipe", sa.Text, nullable=False, default=""),  # of the last attempt
     sa.Column("limits", sa.Text, nullable=False, default=""),  # of the last attempt
     sa.Column("last_run", sa.Text, nullable=False),
@@ -164,6 +165,7 @@ runs = sa.Table(
     sa.Column("state", sa.Text, nullable=False),  # running, completed, broken
     sa.Column("host", sa.Text, nullable=False),
     sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("process", sa.Text, nullable=False, server_default=""),  # as `storage.processes` tells it
     sa.Column("started_at", sa.Float, nullable=False),
     sa.Column("ended_at", sa.Float),
     sa.Column("discovered", sa.Integer),
@@ -250,6 +252,7 @@ readers = sa.Table(
     sa.Column("reader_id", sa.Text, primary_key=True),
     sa.Column("host", sa.Text, nullable=False),
     sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("process", sa.Text, nullable=False, server_default=""),  # as `storage.processes` tells it
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("lease_until", sa.Float, nullable=False),  # seconds since the epoch
 )
@@ -258,10 +261,12 @@ forgotten = sa.Table(
     "forgotten",
     metadata,
     sa.Column("document_id", sa.Text, primary_key=True),
-    sa.Column("name_sha256", sa.Text, nullable=False),  # of source and path, which are not kept
+    sa.Column("names", sa.JSON, nullable=False),  # sha256 of source and each path, which are not kept
     sa.Column("contents", sa.JSON, nullable=False),  # sha256 of each file that the document was made from
     sa.Column("asked_at", sa.Float, nullable=False),
     sa.Column("done_at", sa.Float),  # NULL while some of it may be left
+    sa.Column("traces", sa.JSON),  # digests of what a scan looks for; NULL once one found nothing
+    sa.Column("proven_at", sa.Float),
 )
 
 

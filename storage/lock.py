@@ -16,6 +16,7 @@ from typing import IO
 
 from schemas.errors import IndexBusy
 from storage.disk import writable
+from storage.processes import is_here, this_process
 
 LOCK_FILE = "run.lock"
 WAITING_FILE = "waiting.lock"
@@ -62,10 +63,11 @@ def holder(index: Path, file: str = LOCK_FILE) -> str:
 
 
 def holder_pid(index: Path, file: str = LOCK_FILE) -> int | None:
-    """The process whose run holds a lock of the index; None when none does, or its host is another."""
+    """The process whose run holds a lock of the index; None when none does, or its pid means nothing here."""
     who = _holder(index / file) or {}
     pid = who.get("pid")
-    return pid if isinstance(pid, int) and who.get("host") == socket.gethostname() else None
+    known = isinstance(pid, int) and is_here(str(who.get("host", "")), str(who.get("process", "")))
+    return pid if isinstance(pid, int) and known else None
 
 
 def _holder(path: Path) -> Mapping[str, object] | None:
@@ -90,7 +92,13 @@ def _opened(path: Path) -> Iterator[IO[str]]:
 
 @contextmanager
 def _named(path: Path, lock: IO[str], brief: bool) -> Iterator[None]:
-    who = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time(), "brief": brief}
+    who = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "process": this_process(),
+        "since": time.time(),
+        "brief": brief,
+    }
     with writable(path):
         lock.truncate(0)
         lock.write(json.dumps(who))

@@ -218,6 +218,6 @@ def _runs(connection: sa.Connection, limit: int) -> tuple[RunRow, ...]:
 def run_row(row: Mapping[str, Any]) -> RunRow:
     """Of a row of `runs`."""
     run = {name: row[name] for name in RunRow.__dataclass_fields__}
-    if run["state"] == "running" and has_died(run["host"], run["pid"]):
+    if run["state"] == "running" and has_died(row["host"], row["pid"], row["process"]):
         run |= {"state": "broken", "message": DIED}
     return RunRow(**run)

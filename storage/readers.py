@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from schemas.errors import IndexBusy, PinciteError, UsageError, VersionGone
 from storage import transactions
 from storage.ledger import readers
-from storage.processes import has_died
+from storage.processes import has_died, this_process
 from storage.versions import require_version
 
 LEASE_S = 3_600.0
@@ -85,6 +85,7 @@ class Lease:
                     reader_id=key,
                     host=socket.gethostname(),
                     pid=os.getpid(),
+                    process=this_process(),
                     version=version,
                     lease_until=now + LEASE_S,
                 )
@@ -113,11 +114,11 @@ def holding(engine: sa.Engine, version: int) -> Iterator[None]:
         lease.release()
 
 
-def living(connection: sa.Connection) -> list[sa.Row[tuple[str, str, int, int, float]]]:
+def living(connection: sa.Connection) -> list[sa.Row[tuple[str, str, int, str, int, float]]]:
     """Rows of `readers` whose lease runs and whose process is not known to be gone, by version."""
     query = sa.select(readers).where(readers.c.lease_until > time.time())
     rows = connection.execute(query.order_by(readers.c.version, readers.c.reader_id)).all()
-    return [row for row in rows if not has_died(row.host, row.pid)]
+    return [row for row in rows if not has_died(row.host, row.pid, row.process)]
 
 
 def drop_dead(connection: sa.Connection) -> None:

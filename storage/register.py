@@ -14,7 +14,8 @@ from schemas.records import Collection, Policy, Registered, SourceFile
 from schemas.retrying import LOST
 from storage import ledger, transactions
 from storage.commit import CLEARED
-from storage.forgotten import remembered
+from storage.copies import unblock
+from storage.forgotten import name_hash, remembered
 from storage.index import Index
 from storage.runs import Run, begin_run, finish_run
 from storage.standing import Row, match, standing_of
@@ -151,13 +152,15 @@ class _Changes:
         began = {"path": file.path, "began_version": self.version, "ended_version": None}
         self.connection.execute(ledger.revisions.insert(), [one | began for one in live])
         # Over a name that no file can have: two documents may have swapped theirs.
-        self._update(row, {"path": f"//{row['document_id']}"})
+        former = [*row["former_names"], name_hash(row["source"], row["path"])]
+        self._update(row, {"path": f"//{row['document_id']}", "former_names": former})
         self.moves.append({"key": row["document_id"], "path": file.path})
         self.keep(row, file)
 
     def delete(self, row: Row) -> None:
         self.counts["deleted"] += 1
         self._end_revision(row)
+        unblock(self.connection, row["document_id"])
         self._update(row, {"state": "deleted", "last_outcome": "deleted"})
 
     def add(self, file: SourceFile) -> None:

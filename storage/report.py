@@ -255,8 +255,9 @@ def _summed(counted: Sequence[sa.Row[Any]]) -> dict[str, int]:
 
 def _as_it_is(run: dict[str, Any]) -> dict[str, Any]:
     """A run as it is: one that was killed could not write that it ended."""
-    killed = run["state"] == "running" and has_died(run["host"], run["pid"])
-    return run | {"state": "broken", "message": DIED} if killed else run
+    killed = run["state"] == "running" and has_died(run["host"], run["pid"], run["process"])
+    shown = {name: value for name, value in run.items() if name != "process"}
+    return shown | {"state": "broken", "message": DIED} if killed else shown
 
 
 def progress(index: Index, source: str) -> Mapping[str, int]:

@@ -18,9 +18,11 @@ from schemas.retrying import LOST, outlook_of
 from storage import ledger, transactions
 from storage.disk import writable
 from storage.erasing import finish_quietly
+from storage.fetched import drop_fetched
 from storage.index import NEW_LEDGER, Index
 from storage.lock import exclusive
 from storage.migration import remove_expired
+from storage.processes import this_process
 from storage.rows import storable_text
 from storage.segments import REMEDY, unclaimed
 
@@ -58,6 +60,7 @@ def begin_run(index: Index, kind: str, source: str) -> Iterator[Run]:
                     state="running",
                     host=socket.gethostname(),
                     pid=os.getpid(),
+                    process=this_process(),
                     started_at=time.time(),
                 )
             )
@@ -68,6 +71,8 @@ def begin_run(index: Index, kind: str, source: str) -> Iterator[Run]:
             with suppress(PinciteError):  # a ledger that can't be written now; the next run marks this one
                 _break_off(run, error)
             raise
+        finally:
+            drop_fetched(index.path)
 
 
 def _take_over(index: Index) -> None:
@@ -92,10 +97,11 @@ def _take_over(index: Index) -> None:
 def sweep(index: Path, claimed: set[str]) -> int:
     """Removes what writers that were killed left behind, and returns how many files. Only under the lock.
 
-    That are files of segments that no transaction claimed, and half-made ledgers. What lies in other folders (the
-    Prefect server's, side files of searches) is their owners'.
+    That are files of segments that no transaction claimed, fetched objects, and half-made ledgers. What lies in other
+    folders (the Prefect server's, side files of searches) is their owners'.
     """
     files = unclaimed(index, claimed)
+    drop_fetched(index)
     with writable(index):
         for path in files:
             path.unlink(missing_ok=True)

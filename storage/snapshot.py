@@ -152,6 +152,11 @@ class Snapshot:
                     found[one.document_id] = one
         return found
 
+    def forgotten(self) -> np.ndarray:
+        """uint64, the documents that were ever to be forgotten, whatever the version."""
+        with transactions.reading(self._engine) as connection:
+            return document_numbers(connection.scalars(sa.select(ledger.forgotten.c.document_id)).all())
+
     @cached_property
     def model_setting(self) -> str:
         """What names the model of its space in the settings: a known name, or a folder."""

@@ -78,7 +78,7 @@ def _verify_states(connection: sa.Connection, live_id: int, tally: Tally) -> Non
         (f"{path} {what}" for what, rule in wrong.items() for path in connection.scalars(paths.where(rule))),
     )
     running = connection.execute(sa.select(runs).where(runs.c.state == "running")).all()
-    alive = [row.run_id for row in running if not has_died(row.host, row.pid)]
+    alive = [row.run_id for row in running if not has_died(row.host, row.pid, row.process)]
     left = sa.and_(documents.c.state == "running", documents.c.lease_owner.not_in(alive))
     tally.add(
         "no document is held by a run that ended",

@@ -11,6 +11,7 @@ from storage.ledger import current_version, meta, runs, versions
 
 OLDEST_VERSION = "oldest_version"
 TOLD_SINCE = "told_since"
+GONE_MEANWHILE = "a document was forgotten while it was looked for: ask again"
 OLDEST_TIME = "oldest_time"  # of attempts that are kept whole; seconds since the epoch
 
 

@@ -1,28 +1,29 @@
 """A bucket, or any other store that fsspec reaches by a URL, as a source.
 
 A store's own word for a version, the ETag, tells whether an object changed; where it has none, size and time of the
-last change do. Only what differs is read: once for its hash, 1 MiB at a time, and once more by the child process
-that extracts it (`at_hand`), into a file that is gone with the child. Credentials are those that the store's own
-tools use (environment, `~/.aws`); they are neither settings of ours nor part of the URL.
+last change do. Only what differs is downloaded, 1 MiB at a time, hashed on the way, and kept until the child process
+that extracts it has read it (`storage.fetched`); the child downloads only what was not kept (`at_hand`). Credentials
+are those that the store's own tools use (environment, `~/.aws`); they are neither settings of ours nor part of the
+URL.
 """
 
 import hashlib
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from schemas.errors import DocumentError, SourceChanged, SourceError, SourceUnavailable, UsageError
 from schemas.records import Job, SourceFile
+from storage.fetched import Fetching, suffix_of
 from tasks.folder import unreadable
 from tasks.patterns import Patterns
 
 BLOCK_BYTES = 1 << 20
-LONGEST_SUFFIX = 32  # a format's suffix is shorter, and file systems bound names
 FRESH_S = 2.0  # as in `tasks.folder`; the times of stores have whole seconds
 _FLAT = {
     "s3",
@@ -69,6 +70,7 @@ class Bucket:
     address: str  # as `require_url` returned it
     patterns: Patterns
     source_bytes: int  # a larger object is not downloaded
+    fetching: Fetching | None = None  # keeps what is downloaded; None keeps nothing
 
     def list_files(self) -> tuple[SourceFile, ...]:
         """All objects below the URL, sorted by path, not hashed; without those of which a part begins with a dot.
@@ -110,9 +112,15 @@ class Bucket:
         """The object with the hash of its bytes, or with the reason why it can't be read."""
         before = time.time()
         digest = hashlib.sha256()
+        keeping = self.fetching.draft(file.size_bytes) if self.fetching else nullcontext()
         try:
-            for block in _blocks(self.address, file.path, file.size_bytes):
-                digest.update(block)
+            with keeping as draft:
+                for block in _blocks(self.address, file.path, file.size_bytes):
+                    digest.update(block)
+                    if draft:
+                        draft.write(block)
+                if draft:
+                    draft.keep(digest.hexdigest(), file.path)
         except DocumentError as error:
             return replace(file, unreadable=error.message)
         settled = bool(file.etag) or file.ctime_ns < (before - FRESH_S) * 1e9
@@ -123,15 +131,14 @@ class Bucket:
 def at_hand(job: Job) -> Iterator[Path]:
     """A file of this machine with the bytes of the document, for the block.
 
-    An object is downloaded under its own suffix into the temporary folder of this process, which is a child's
-    own. Raises `SourceUnavailable` or `SourceChanged`.
+    An object that was not kept is downloaded under its own suffix into the temporary folder of this process, which
+    is a child's own. Raises `SourceUnavailable` or `SourceChanged`.
     """
-    if not is_url(job.source):
+    if not is_url(job.absolute):
         yield Path(job.absolute)
         return
-    suffix = PurePosixPath(job.path).suffix
     with tempfile.TemporaryDirectory(prefix="object-") as folder:
-        path = Path(folder) / f"object{suffix if len(suffix) <= LONGEST_SUFFIX else ''}"
+        path = Path(folder) / f"object{suffix_of(job.path)}"
         with path.open("wb") as file:
             for block in _blocks(job.source, job.path, job.size_bytes):
                 file.write(block)

@@ -8,6 +8,7 @@ from schemas.errors import IndexBusy, PinciteError, SourceError, UnconfirmedLoss
 from schemas.records import Collection, Counts, Policy, Registered, SourceFile
 from schemas.settings import Limits
 from storage.collections import keep_collection, known_collection
+from storage.forgotten import forgotten_contents, not_named
 from storage.index import Index
 from storage.lock import exclusive
 from storage.register import is_idle, known_files, register
@@ -19,8 +20,8 @@ from tasks.sources import Source, open_source
 READERS = 8
 """Files hashed at a time: a bucket answers after tens of milliseconds, and a disk does not mind."""
 
-MANY = 20
-"""Of so many known documents, fewer than half must be gone for a run to take it for deletions."""
+MANY = 10
+"""So many documents, and more than half of all, are not taken for deletions when they are gone at once."""
 
 
 def read_hashes(
@@ -79,8 +80,9 @@ def require_plausible(
 ) -> None:
     """Raises `UnconfirmedLoss` when so many documents are gone that the source itself may be.
 
-    That is when nothing is left where something was, or fewer than half of at least `MANY`. A document that moved
-    is not gone, nor one that the patterns now leave out. `confirmed` is the number of lost ones that were agreed to.
+    That is when nothing is left where something was, or when at least `MANY` are gone and more than half. A document
+    that moved is not gone, nor one that the patterns now leave out. `confirmed` is the number of lost ones that were
+    agreed to.
     """
     there = {file.path for file in files}
     bytes_there = {file.sha256 for file in files if file.sha256}
@@ -89,7 +91,7 @@ def require_plausible(
     emptied = bool(known) and not there
     if emptied:
         lost = len(known)
-    suspicious = emptied or (len(ours) >= MANY and lost * 2 > len(ours))
+    suspicious = emptied or (lost >= MANY and lost * 2 > len(ours))
     if suspicious and lost != confirmed:
         raise UnconfirmedLoss(
             f"{source.address} holds {len(there)} files, and {lost} of {len(known)} documents would be deleted: an "
@@ -104,9 +106,10 @@ def discover(
 ) -> Registered:
     """Lists and hashes the run's source and writes what is to be done into the ledger."""
     collection = collection or known_collection(run.index, run.source)
-    source = open_source(collection, run.index.path, limits or Limits())
+    source = open_source(collection, run.index.path, limits or Limits(), keep=True)
     known = known_files(run.index, run.source)
-    files = look(source, known)
+    listed = not_named(run.index, run.source, known, source.list_files())
+    files = look(source, known, listed)
     require_plausible(source, known, files, policy.confirmed_deletions)
     keep_collection(run, collection)
     return register(run, files, policy)
@@ -144,13 +147,23 @@ def _look_if_idle(
     index: Index, source: Source, known: Mapping[str, SourceFile], policy: Policy
 ) -> tuple[SourceFile, ...] | None:
     """The files with their hashes; None when one of them is to be worked on."""
-    sizes = {file.size_bytes for file in known.values() if file.sha256}
-    listed = source.list_files()
-    if any(file.size_bytes not in sizes for file in listed if not file.unreadable):
-        return None  # surely new or changed: no need to hash all now and once more in the flow
-    files = look(source, known, listed)
+    versions = {(file.etag, file.size_bytes) for file in known.values() if file.sha256}
+    listed = not_named(index, source.address, known, source.list_files())
+    forgotten: set[str] = set()
+    for file in listed:
+        if not file.unreadable and (file.etag, file.size_bytes) not in versions:
+            if file.path in known or not _is_forgotten(index, source, file):
+                return None  # surely new or changed: no need to hash all now and once more in the flow
+            forgotten.add(file.path)
+    files = look(source, known, tuple(file for file in listed if file.path not in forgotten))
     require_plausible(source, known, files, policy.confirmed_deletions)
     return files if is_idle(index, source.address, files, policy) else None
+
+
+def _is_forgotten(index: Index, source: Source, file: SourceFile) -> bool:
+    """Whether a file of an unknown name has the bytes of a forgotten document; it is read only if there is one."""
+    contents = forgotten_contents(index)
+    return bool(contents) and source.hashed(file).sha256 in contents
 
 
 def _record_broken(index: Index, source: str, error: PinciteError) -> None:

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from schemas.errors import Failure
+from schemas.errors import Failure, VersionGone
 from schemas.records import Chunk, Extraction, Job, Prepared
 from storage.extractions import extraction_of
 from storage.index import Index
@@ -81,10 +81,16 @@ class Builder:
         most = math.inf
         while (todo := self.missing()) and (held or _size(todo) <= most):
             most = _size(todo) / 2
-            with self._index.held_snapshot() as snapshot:
-                reader = _Reader(snapshot, self._standby, [one.document_id for one in todo])
-                for batch in self._batches(reader.ordered(todo)):
-                    self._bring(reader, batch, held)
+            try:
+                self._bring_all(todo, held)
+            except VersionGone:
+                most = math.inf  # a forgetting took away what was read: what it left is read anew
+
+    def _bring_all(self, todo: Sequence[Difference], held: bool) -> None:
+        with self._index.held_snapshot() as snapshot:
+            reader = _Reader(snapshot, self._standby, [one.document_id for one in todo])
+            for batch in self._batches(reader.ordered(todo)):
+                self._bring(reader, batch, held)
 
     def _batches(self, todo: Sequence[Difference]) -> Iterator[list[Difference]]:
         batch: list[Difference] = []

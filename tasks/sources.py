@@ -6,6 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 from schemas.records import Collection, SourceFile
 from schemas.settings import Limits
+from storage.fetched import Fetching
 from tasks.bucket import Bucket, is_url, require_url
 from tasks.folder import Folder, source_root
 from tasks.patterns import Patterns
@@ -39,9 +40,12 @@ def address_of(named: str) -> str:
     return require_url(named) if is_url(named) else str(Path(named).resolve())
 
 
-def open_source(collection: Collection, index: Path, limits: Limits) -> Source:
-    """The source of a collection. Raises `SourceError` for a folder that is not there."""
+def open_source(collection: Collection, index: Path, limits: Limits, keep: bool = False) -> Source:
+    """The source of a collection. Raises `SourceError` for a folder that is not there.
+
+    With `keep` what is downloaded stays in the folder of the index for the rest of the run.
+    """
     patterns = Patterns(collection.include, collection.exclude)
     if is_url(collection.source):
-        return Bucket(collection.source, patterns, limits.source_bytes)
+        return Bucket(collection.source, patterns, limits.source_bytes, Fetching(index) if keep else None)
     return Folder(source_root(Path(collection.source), index), patterns, index)

@@ -7,6 +7,7 @@ which process holds a job, and both are needed to name the page and to kill the 
 
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import sys
@@ -73,6 +74,7 @@ class Worker:
         """
         self._memory_bytes = memory_bytes
         self._first = first
+        self._family = family
         self._tag = f"{family}:{uuid.uuid4().hex}"
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
@@ -190,7 +192,7 @@ class Worker:
 
     def _spawn(self, pipe: int, lifeline: int) -> subprocess.Popen[bytes]:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  closed in _release
-        self._scratch = tempfile.TemporaryDirectory(prefix="pincite-")  # a killed child cleans up nothing
+        self._scratch = tempfile.TemporaryDirectory(prefix=_scratch_prefix(self._family))
         variables = {
             WORKER_VARIABLE: self._tag,
             "TMPDIR": self._scratch.name,
@@ -366,5 +368,11 @@ def pool(size: int, memory_bytes: int, family: str, first: Job | None = None) ->
 
 
 def end_leftovers(family: str) -> None:
-    """Ends the children that a killed run of this family left behind."""
+    """Ends the children that a killed run of this family left behind, and removes their temporary files."""
     _kill_tagged(f"{family}:")
+    for folder in Path(tempfile.gettempdir()).glob(f"{_scratch_prefix(family)}*"):
+        shutil.rmtree(folder, ignore_errors=True)  # of another user, who has an index of the same path
+
+
+def _scratch_prefix(family: str) -> str:
+    return f"pincite-{family}-"

@@ -4,6 +4,7 @@ import faulthandler
 import importlib
 import os
 import resource
+import shutil
 import signal
 import sys
 import threading
@@ -78,8 +79,12 @@ def _run(
 
 
 def _die_with_parent(lifeline: int) -> None:
-    """The parent holds the other end and never writes: reading returns when it is dead."""
+    """The parent holds the other end and never writes: reading returns when it is dead.
+
+    Where this can't run, since a parser holds the GIL, the next run ends the process and removes its files.
+    """
     os.read(lifeline, 1)
+    shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)  # what it started may still write there
     os.killpg(0, signal.SIGKILL)
 
 

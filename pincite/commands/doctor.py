@@ -13,12 +13,12 @@ from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, on
 from retrieval.rerank import resolve_reranker
 from schemas.errors import ModelUnavailable, OcrUnavailable, PinciteError
 from schemas.health import Finding
-from schemas.records import Space
+from schemas.records import Configuration, Space
 from schemas.settings import Settings, completed, recipe
 from storage.doctor import examine
 from storage.index import LEDGER_FILE, Index
 from tasks.extraction.tesseract import check_languages, installed_languages, version
-from tasks.spaces import resolved
+from tasks.spaces import configuration, resolved
 
 
 def doctor(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:
@@ -46,13 +46,22 @@ def _index(path: Path, settings: Settings) -> tuple[Space | None, list[Finding]]
         ]
     try:
         with Index.open(path) as opened:
-            findings = list(examine(opened, recipe(settings)))
+            findings = list(examine(opened, _current(opened, settings)))
             if not os.access(path, os.W_OK):
-                findings.append(Finding("disk", "note", f"{path} can't be written: it can only be searched"))
+                what = f"{path} can't be written: it can only be searched"
+                findings.append(Finding("disk", "note", what, "let this user write there to index into it"))
             with opened.snapshot() as snapshot:
                 return snapshot.space, findings
     except PinciteError as error:
         return None, [Finding("ledger", "wrong", str(error), "restore the index folder from a copy")]
+
+
+def _current(index: Index, settings: Settings) -> Configuration:
+    """What documents would be made with now; of a model that is not here `_models` tells."""
+    try:
+        return configuration(index, settings)
+    except ModelUnavailable:
+        return Configuration(recipe(settings))
 
 
 def _ocr(settings: Settings) -> Iterator[Finding]:

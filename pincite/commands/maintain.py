@@ -18,12 +18,13 @@ from pincite.console import (
     say,
 )
 from schemas.errors import UsageError
-from storage.forget import Forgotten
+from storage.forget import Forgotten, Verified, verify_forgotten
 from storage.forget import forget as forget_documents
 from storage.forgotten import allow_again as allow
 from storage.forgotten import find
 from storage.index import Index
 from storage.maintenance import compact_index, vacuum_index
+from storage.proof import Proof
 
 _DURATION = re.compile(r"(?P<count>\d{1,9}(?:\.\d+)?)\s*(?P<unit>[smhdw]?)")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
@@ -68,9 +69,15 @@ def vacuum(
 
 
 def forget(
-    documents: Annotated[list[str], typer.Argument(help="Paths or ids of documents, also of deleted ones.")],
+    documents: Annotated[
+        list[str] | None, typer.Argument(help="Paths or ids of documents, also of deleted ones.")
+    ] = None,
     allow_again: Annotated[
         bool, typer.Option("--allow-again", help="Let forgotten documents be indexed again instead.")
+    ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Scan again for all that was ever forgotten; nothing else is removed."),
     ] = False,
     index: IndexOption = DEFAULT_INDEX,
     json: JsonOption = False,
@@ -79,12 +86,18 @@ def forget(
 
     Their files are not indexed again, under their name or with their bytes, until --allow-again.
     """
+    if verify == bool(documents):
+        raise UsageError("name the documents, or scan for those that were forgotten with --verify alone")
     with Index.open(index) as opened:
+        if verify:
+            verified = verify_forgotten(opened)
+            print_json(asdict(verified)) if json else _show_verified(verified)
+            raise typer.Exit(ExitCode.FELL_SHORT if verified.proof.found else ExitCode.WELL)
         if allow_again:
-            allowed = sum(allow(opened, name) for name in documents)
+            allowed = sum(allow(opened, name) for name in documents or ())
             print_json({"allowed": allowed}) if json else say(f"{allowed} may be indexed again")
             return
-        asked = {one.document_id: one for name in documents for one in find(opened, name)}
+        asked = {one.document_id: one for name in documents or () for one in find(opened, name)}
         done = forget_documents(opened, list(asked.values()))
     if json:
         print_json(asdict(done))
@@ -94,23 +107,33 @@ def forget(
 
 
 def _show_forgotten(done: Forgotten) -> None:
-    proof = done.proof
     say(
         f"{len(done.document_ids)} documents forgotten: {done.erased.rows} rows of {done.erased.segments} segments, "
         f"{done.erased.revisions} revisions, {done.erased.side_files} side files"
     )
+    _show_proof(done.proof)
+    for copy in done.copies:
+        complain(f"{one_line(copy)} has the same bytes and is not forgotten: forget it too if it should be")
+    for reader in done.readers:
+        complain(f"{reader} reads the index: it may keep the text in memory until it searches again or ends")
+
+
+def _show_verified(verified: Verified) -> None:
+    say(f"{len(verified.document_ids)} documents were ever forgotten")
+    _show_proof(verified.proof)
+
+
+def _show_proof(proof: Proof) -> None:
     say(
         f"scanned {proof.files} files, {decimal(proof.size_bytes)}, {proof.rows} rows, for {proof.strings} strings "
         f"and {proof.vectors} vectors: {'nothing found' if not proof.found else 'TRACES FOUND'}"
     )
     for trace in proof.found:
         complain(f"left: {one_line(trace)}")
+    if proof.found:
+        complain("remove what is left, then run `pincite forget --verify`, which looks for it again")
     if proof.shared:
         say(f"{proof.shared} of the strings stand in other documents too, so nothing follows from them")
-    for copy in done.copies:
-        complain(f"{one_line(copy)} has the same bytes and is not forgotten: forget it too if it should be")
-    for reader in done.readers:
-        complain(f"{reader} reads the index: it may keep the text in memory until it searches again or ends")
 
 
 def seconds_of(duration: str) -> float:

@@ -54,6 +54,8 @@ def test_doctor_on_the_samples_names_each_failure_and_its_remedy(
     wrong = {finding["what"]: finding["remedy"] for finding in findings if finding["level"] == "wrong"}
     assert set(wrong) == {"1 failed: encrypted", "2 failed: unreadable"} and all(wrong.values())
     assert {finding["area"] for finding in findings} >= {"ocr", "models", "ledger", "segments", "disk"}
+    moved = pincite_here("doctor", "--index", samples, PINCITE_CHUNKER="A")
+    assert "the settings ask for A" in moved.stdout and "→ `pincite migrate`" in moved.stdout
     none = pincite_here("doctor", "--index", tmp_path / "none")
     assert none.returncode == 0 and "there is no index" in none.stdout
     (tmp_path / "pincite.toml").write_text('[ocr]\nlanguages = ["eng", "xyz"]')
@@ -69,7 +71,11 @@ def test_forget_on_the_samples_leaves_nothing(pincite_here: Pincite, samples: Pa
     everything = b"".join(path.read_bytes() for path in index.rglob("*") if path.is_file())
     assert b"error-codes.html" not in everything and b"Dry running" not in everything
     again = pincite_here("forget", "error-codes.html", "--index", index)
-    assert again.returncode == 2 and "no document" in again.stderr
+    assert again.returncode == 2 and "forgotten already" in again.stderr
+    verified = pincite_here("forget", "--verify", "--index", index)
+    assert verified.returncode == 0 and "1 documents were ever forgotten" in verified.stdout
+    neither = pincite_here("forget", "--index", index)
+    assert neither.returncode == 2 and "--verify" in neither.stderr
     assert pincite_here("verify", "--index", index).returncode == 0
     allowed = pincite_here("forget", "error-codes.html", "--allow-again", "--index", index)
     assert allowed.returncode == 0 and "1 may be indexed again" in allowed.stdout

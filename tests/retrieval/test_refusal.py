@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 
 from retrieval.refusal import DEFAULT_THRESHOLD, no_answer, threshold_of, under_cut
+from retrieval.search import open_index
 from schemas.evaluation import Question, QuestionSet
 from storage.calibrations import store_calibration
 from storage.index import Index
@@ -88,3 +89,25 @@ def test_a_threshold_is_doubted_once_a_fifth_of_the_documents_are_others(
 def index_version(index: Index) -> int:
     with index.snapshot() as snapshot:
         return snapshot.version
+
+
+def test_a_searcher_of_a_former_version_uses_the_threshold_that_was_known_at_it(
+    small_index: SmallIndex,
+) -> None:
+    versions = []
+    for turn, threshold in enumerate((None, 0.5, None, 0.61)):
+        small_index.write({f"{n:02}.txt": [f"words {n}"] for n in range(10 + turn)})
+        with Index.open(small_index.path) as index:
+            versions.append(index_version(index))
+            if threshold:
+                store_calibration(index, versions[-1], threshold, QUESTIONS, {})
+    known = []
+    for version in versions:
+        with open_index(small_index.path, version=version) as searcher:
+            known.append(searcher.threshold())
+    assert [one.distance for one in known] == [0.675, 0.5, 0.5, 0.61]
+    assert f"no threshold had been measured at version {versions[0]}" in known[0].warning
+    assert f"At version {versions[-1]} one of 0.61 was measured" in known[0].warning
+    assert [one.warning for one in known[1:]] == ["", "", ""]
+    with open_index(small_index.path) as searcher:
+        assert searcher.threshold().distance == 0.61

@@ -125,9 +125,9 @@ def finished_in(job: Job, text: str, space: Space, beside: Sequence[Standby] = (
     return replace(one, copies=tuple(copy_for(each, one) for each in beside))
 
 
-def begun(opened: Index, target: Space) -> Migration:
+def begun(opened: Index, target: Space, setting: str = "") -> Migration:
     with patient(opened.path):
-        return begin(opened, target, "", None)
+        return begin(opened, target, setting, None)
 
 
 def builder_of(opened: Index, migration: Migration, to: Kept) -> Builder:

@@ -13,16 +13,19 @@ from storage.forget import forget
 from storage.forgotten import find
 from storage.index import Index
 from storage.maintenance import compact_index, vacuum_index
+from storage.migration import newest_migration
 from storage.readers import Lease
 from storage.report import index_report
 from storage.sql import query
 from tests.storage.building import POLICY, fill, found, reindex, run_apart
 from tests.storage.maintaining import broken_checks, compacted, files, vacuumed
+from tests.storage.migrating import WIDE, migrate_to
 
 OPERATIONS: dict[str, Callable[[Index], object]] = {
     "compact": compact_index,
     "vacuum": lambda index: vacuum_index(index, 0.0),
     "forget": lambda index: forget(index, find(index, "a.txt")),
+    "migrate": lambda index: migrate_to(index.path, WIDE),
 }
 
 LIMITED = """
@@ -82,7 +85,7 @@ def test_a_full_disk_ends_each_operation_and_breaks_nothing(small_disk: Path, so
     (source / "c.txt").write_text("# C\n\nnew")
     with pytest.raises(UsageError, match="that the disk has room"):
         reindex(index, source)
-    for operation in (compact_index, OPERATIONS["forget"]):
+    for operation in OPERATIONS.values():
         with pytest.raises(PinciteError, match="that the disk has room"), Index.open(index) as opened:
             operation(opened)
     assert files(index) == here
@@ -91,6 +94,7 @@ def test_a_full_disk_ends_each_operation_and_breaks_nothing(small_disk: Path, so
     reindex(index, source)
     compacted(index)
     vacuumed(index)
+    assert migrate_to(index, WIDE)
     assert found(index)["c.txt"] == ["new"] and broken_checks(index) == []
 
 
@@ -109,6 +113,9 @@ def test_a_limit_on_files_ends_each_operation_and_breaks_nothing(
     assert "c.txt" not in now and now["b.txt"] == before["b.txt"]
     assert now.get("a.txt", before["a.txt"]) == before["a.txt"], "forgotten, or as it was"
     assert broken_checks(index) == []
+    with Index.open(index) as opened:
+        migration = newest_migration(opened)
+        assert migration is None or migration.state == "building", "it is not half switched"
     reindex(index, source)
     assert len(found(index)["c.txt"]) == 400 and broken_checks(index) == []
 

@@ -6,17 +6,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from schemas.health import Finding
+from schemas.records import Configuration
 from storage import ledger, transactions
 from storage.cache import refresh_cache
-from storage.doctor import examine
+from storage.doctor import RUN_AGAIN, examine
 from storage.index import Index
 from storage.readers import Lease
-from tests.storage.building import PERMANENT, POLICY, fill, reindex
+from tests.storage.building import PERMANENT, POLICY, SPACE, fill, reindex
 from tests.storage.test_runs import HOLDER
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +27,9 @@ ROOT = Path(__file__).parents[2]
 
 def findings(index: Path, recipe: str = POLICY.recipe) -> list[Finding]:
     with Index.open(index) as opened:
-        return list(examine(opened, recipe))
+        seen = list(examine(opened, recipe))
+    assert all(one.remedy for one in seen if one.level != "ok"), "each finding has its remedy"
+    return seen
 
 
 def said(index: Path, level: str, recipe: str = POLICY.recipe) -> Iterator[tuple[str, str, bool]]:
@@ -54,6 +59,36 @@ def test_failed_and_stale_documents_are_counted_by_reason(sound: Path, source: P
     assert list(said(sound, "wrong")) == [("documents", "1 failed: error", True)]
     stale = "2 stale: made with other settings of the pipeline or of OCR"
     assert ("documents", stale, True) in list(said(sound, "note", "other"))
+
+
+@pytest.mark.parametrize(
+    ("now", "why", "remedy"),
+    [
+        ({"space": replace(SPACE, model="other")}, "the settings ask for other", "`pincite migrate`"),
+        ({"space": replace(SPACE, chunker="A")}, "the settings ask for A", "`pincite migrate`"),
+        ({"extractors": {"extractor-of-tests": "2"}}, "extractor-of-tests 1, now 2", RUN_AGAIN),
+        ({"recipe": "other"}, "other settings of the pipeline", RUN_AGAIN),
+        (
+            {"space": replace(SPACE, model="other"), "recipe": "other"},
+            "the settings ask for other",
+            f"`pincite migrate` and {RUN_AGAIN}",
+        ),
+    ],
+)
+def test_what_is_stale_for_each_reason_has_the_remedy_of_that_reason(
+    sound: Path, now: dict[str, Any], why: str, remedy: str
+) -> None:
+    current = replace(Configuration(POLICY.recipe), **now)
+    with Index.open(sound) as opened:
+        (stale,) = [one for one in examine(opened, current) if "stale" in one.what]
+    assert stale.what.startswith("2 stale: ") and why in stale.what and stale.remedy == remedy
+
+
+def test_a_document_whose_newer_version_failed_is_to_be_retried(sound: Path, source: Path) -> None:
+    (source / "a.txt").write_text(PERMANENT)
+    reindex(sound, source)
+    (stale,) = [one for one in findings(sound) if "stale" in one.what]
+    assert "the newer version failed" in stale.what and "pincite retry" in stale.remedy
 
 
 def test_stuck_documents_and_unclaimed_files_of_a_killed_run(index: Path, source: Path) -> None:

@@ -8,11 +8,14 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+import sqlalchemy as sa
 
 from schemas.errors import IndexBroken, UsageError
+from storage import ledger, transactions
 from storage.exchange import MANIFEST, export_index, export_parquet, import_index
 from storage.index import Index
-from tests.storage.building import PERMANENT, fill, found, reindex, states
+from storage.segments import sha256_of
+from tests.storage.building import PERMANENT, fill, found, reindex, run_apart, states
 from tests.storage.maintaining import broken_checks
 
 ROOT = Path(__file__).parents[2]
@@ -132,3 +135,37 @@ def test_parquet_has_the_live_rows_and_others_read_it(kept: Path, tmp_path: Path
     ]  # fmt: skip
     now = pq.read_table(tmp_path / "now" / "chunks.parquet")["content"].to_pylist()
     assert sorted(now) == ["four", "new", "three"]
+
+
+MEASURED = """
+import resource, sys
+from pathlib import Path
+from storage.exchange import export_index, import_index
+from storage.index import Index
+what, source, target = sys.argv[1], *map(Path, sys.argv[2:])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+if what == "export":
+    with Index.open(source) as opened:
+        export_index(opened, target)
+else:
+    import_index(source, target)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+def test_a_large_member_is_never_whole_in_memory(kept: Path, tmp_path: Path) -> None:
+    large_mib = 160
+    with Index.open(kept) as opened, transactions.writing(opened.engine) as connection:
+        row = connection.execute(sa.select(ledger.segments).where(ledger.segments.c.kind == "texts")).first()
+        assert row is not None
+        path = kept / row.file
+        with path.open("ab") as file:
+            file.truncate(large_mib << 20)
+        values = {"sha256": sha256_of(path), "size_bytes": path.stat().st_size}
+        here = ledger.segments.c.segment_id == row.segment_id
+        connection.execute(ledger.segments.update().where(here).values(**values))
+    archive, imported = tmp_path / "one.tar", tmp_path / "new"
+    for what, source, target in (("export", kept, archive), ("import", archive, imported)):
+        grown = run_apart(MEASURED, Path(what), source, target)
+        assert int(grown) < large_mib // 3, what
+    assert (imported / row.file).stat().st_size == large_mib << 20

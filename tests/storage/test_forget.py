@@ -1,24 +1,30 @@
 """A forgotten document is gone from every version and from every byte, and stays away."""
 
+import itertools
 import json
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from schemas.errors import NotFound, UsageError
+from schemas.errors import NotFound, UsageError, VersionGone
 from schemas.evaluation import QuestionSet
-from storage import ledger, transactions
-from storage.cache import refresh_cache
+from storage import exchange, ledger, sql, transactions
+from storage.cache import open_cover, refresh_cache
 from storage.calibrations import latest_calibration, store_calibration
-from storage.forget import QUOTED, Forgotten, forget
+from storage.doctor import examine
+from storage.forget import QUOTED, Forgotten, forget, verify_forgotten
 from storage.forgotten import allow_again, find, unfinished
 from storage.index import Index
-from storage.proof import gather, prove
-from tests.storage.building import PERMANENT, fill, found, reindex, states
+from storage.proof import prove
+from storage.texts import read_texts
+from storage.traces import recall, traces_of
+from tests.storage.building import PERMANENT, POLICY, fill, found, reindex, states
 from tests.storage.maintaining import broken_checks, compacted, vacuumed
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +47,24 @@ def die(*arguments):
 setattr(erasing, step, die)
 with Index.open(index) as opened:
     forget(opened, find(opened, "letters/brzezina-case.txt"))
+"""
+
+
+# A search that has read the segments and writes its pack only when it is told to.
+SLOW_SEARCH = """
+import sys
+from pathlib import Path
+import storage.cache as cache
+from storage.index import Index
+pack = cache.pack_units
+def slowly(*arguments):
+    packed = pack(*arguments)
+    print("read", flush=True)
+    sys.stdin.readline()
+    return packed
+cache.pack_units = slowly
+with Index.open(Path(sys.argv[1])) as opened, opened.snapshot() as snapshot:
+    print(len(cache.open_cover(snapshot).packs), flush=True)
 """
 
 
@@ -68,7 +92,7 @@ def bytes_of(index: Path) -> bytes:
 def test_nothing_of_it_is_left_in_any_version(index: Path, source: Path) -> None:
     make(index, source)
     with Index.open(index) as opened:
-        before = prove(opened, gather(opened, find(opened, "letters/brzezina-case.txt")))
+        before = prove(opened, traces_of(recall(opened, find(opened, "letters/brzezina-case.txt"))))
     assert {what.split()[0].split("/")[0] for what in before.found} == {
         "cache", "ledger.sqlite", "prefect", "segments"
     }, "the scan sees what is there"  # fmt: skip
@@ -145,6 +169,93 @@ def test_a_kill_half_way_is_finished_by_the_next_run(index: Path, source: Path, 
     assert b"rzezina" not in bytes_of(index)
     assert found(index) == {"public.txt": ["nothing to hide here at all", "more of the same kind"]}
     assert broken_checks(index) == []
+    with Index.open(index) as opened:
+        assert wrong(opened) == ["1 are erased, which is not proven"]
+        verified = verify_forgotten(opened)
+        assert verified.proof.found == () and verified.proof.strings >= 4 and verified.proof.vectors >= 2
+        assert wrong(opened) == []
+
+
+def wrong(opened: Index) -> list[str]:
+    return [one.what.split(":")[0] for one in examine(opened, POLICY.recipe) if one.level == "wrong"]
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [("prefect/slot-1/server.log", SECRET), ("cache/notes.log", json.dumps("letters/brzezina-case.txt"))],
+)
+def test_what_a_kill_left_is_found_by_the_later_proof_and_nothing_of_it_can_be_read_meanwhile(
+    index: Path, source: Path, where: str, said: str
+) -> None:
+    make(index, source)
+    subprocess.run([sys.executable, "-c", KILLED, index, "_purge"], cwd=ROOT, check=False)
+    compacted(index)
+    assert b"rzezina" not in bytes_of(index)
+    (index / where).parent.mkdir(parents=True, exist_ok=True)
+    with Index.open(index) as opened:
+        for left in (f"someone wrote: {said}", ""):
+            (index / where).write_text(left)
+            found_there = verify_forgotten(opened).proof.found
+            assert [one.split(" has ")[0] for one in found_there] == ([where] if left else [])
+            assert wrong(opened) == (["1 are erased, which is not proven"] if left else [])
+        with transactions.reading(opened.engine) as connection:
+            assert connection.scalar(sa.select(ledger.forgotten.c.traces)) is None
+        assert verify_forgotten(opened).proof.found == ()
+
+
+def test_a_pack_that_comes_back_is_found_after_the_proof_by_its_rows(index: Path, source: Path) -> None:
+    make(index, source)
+    kept = {path: path.read_bytes() for path in (index / "cache").glob("*.pack")}
+    forgotten(index)
+    for path, content in kept.items():
+        path.write_bytes(content)
+    with Index.open(index) as opened:
+        assert [one.split("/")[0] for one in verify_forgotten(opened).proof.found] == ["cache"] * len(kept)
+
+
+def test_a_forgotten_document_is_said_to_be_forgotten_when_it_is_named_again(
+    index: Path, source: Path
+) -> None:
+    make(index, source)
+    forgotten(index)
+    with Index.open(index) as opened, pytest.raises(NotFound, match=r"forgotten already: .*--verify"):
+        find(opened, "letters/brzezina-case.txt")
+
+
+def test_a_short_name_is_looked_for_as_a_whole(index: Path, source: Path) -> None:
+    files = {"p.txt": "# Iva\n\nsomeone lives somewhere", "public.txt": FILES["public.txt"]}
+    reindex(index, fill(source, files))
+    with Index.open(index) as opened, transactions.writing(opened.engine) as connection:
+        said = "OSError: can't read 'p.txt'."
+        connection.execute(ledger.runs.update().values(message=said))
+        attempt = {"document_id": find_id(index, str(source)), "run_id": "", "attempt": 1, "ended_at": 1.0}
+        connection.execute(ledger.attempts.insert().values(**attempt, outcome="lost", reason="p.txt.bak"))
+    with Index.open(index) as opened:
+        (asked,) = find(opened, "p.txt")
+        before = prove(opened, traces_of(recall(opened, [asked]))).found
+        assert f"{ledger.LEDGER_FILE} has 1 of its names or stretches in runs.message" in before
+        assert not any("attempts" in one for one in before), "another name begins with it"
+        assert forget(opened, [asked]).proof.found == ()
+        with transactions.reading(opened.engine) as connection:
+            assert set(connection.scalars(sa.select(ledger.runs.c.message))) == {None, QUOTED}
+
+
+def test_a_short_name_that_another_document_has_too_proves_nothing(
+    index: Path, source: Path, tmp_path: Path
+) -> None:
+    reindex(index, fill(source, {"p.txt": "someone lives somewhere"}))
+    reindex(index, fill(tmp_path / "other", {"p.txt": "something else altogether"}))
+    with Index.open(index) as opened:
+        (asked,) = find(opened, _id_of(opened, str(source), "p.txt"))
+        proof = forget(opened, [asked]).proof
+    assert proof.found == () and proof.shared >= 1
+
+
+def _id_of(opened: Index, source: str, path: str) -> str:
+    documents = ledger.documents
+    query = sa.select(documents.c.document_id).where(documents.c.source == source, documents.c.path == path)
+    with transactions.reading(opened.engine) as connection:
+        return str(connection.scalar(query))
 
 
 def test_a_message_of_a_run_that_quotes_it_is_removed(index: Path, source: Path) -> None:
@@ -187,16 +298,38 @@ def test_a_message_that_quotes_it_goes_before_a_kill_can_take_away_what_is_known
     assert b"rzezina" not in bytes_of(index)
 
 
-def test_a_renamed_document_is_known_again_by_the_name_that_it_had_last(index: Path, source: Path) -> None:
+@pytest.mark.parametrize("vacuum", [False, True])
+def test_a_renamed_document_is_known_again_by_every_name_that_it_ever_had(
+    index: Path, source: Path, vacuum: bool
+) -> None:
     reindex(index, fill(source, FILES))
-    (source / "letters/brzezina-case.txt").rename(source / "a.txt")
-    reindex(index, source)
-    forgotten(index, "a.txt")
-    (source / "a.txt").write_text("another text under the same name")
+    names = ["letters/brzezina-case.txt", "a.txt", "deep/b.txt", "c.txt"]
+    (source / "deep").mkdir()
+    for old, new in itertools.pairwise(names):
+        (source / old).rename(source / new)
+        reindex(index, source)
+    if vacuum:
+        vacuumed(index)  # the revisions that had the former names go
+    forgotten(index, "c.txt")
+    for name in names:
+        (source / name).write_text(f"another text under the name {name}")
     reindex(index, source)
     assert sorted(found(index)) == ["public.txt"]
     with Index.open(index) as opened:
-        assert allow_again(opened, "a.txt") == 1
+        assert allow_again(opened, names[1]) == 1
+    reindex(index, source)
+    assert sorted(found(index)) == sorted([*names, "public.txt"])
+
+
+def test_a_document_of_an_older_version_with_the_same_bytes_is_named_as_a_copy(
+    index: Path, source: Path
+) -> None:
+    text = "a title that is made from the name"
+    reindex(index, fill(source, {"first.txt": text, "public.txt": "words"}))
+    reindex(index, fill(source, {"second.txt": text, "public.txt": "words"}))
+    assert forgotten(index, "second.txt").copies == ("first.txt",)
+    assert forgotten(index, "first.txt").copies == ()
+    assert b"made from the name" not in bytes_of(index)
 
 
 def test_what_is_left_is_said(index: Path, source: Path) -> None:
@@ -234,3 +367,102 @@ def test_the_others_states_stay(index: Path, source: Path) -> None:
     make(index, source)
     forgotten(index)
     assert states(index) == {"public.txt": ("indexed", None)}
+
+
+def test_a_search_of_another_process_that_read_it_before_writes_no_pack_of_it_afterwards(
+    index: Path, source: Path
+) -> None:
+    reindex(index, fill(source, FILES))
+    with subprocess.Popen(
+        [sys.executable, "-c", SLOW_SEARCH, index],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as search:
+        assert search.stdout is not None and search.stdout.readline() == "read\n"
+        assert forgotten(index).proof.found == ()
+        told, _ = search.communicate("go\n")
+    assert told == "1\n", "it goes on with a pack in memory"
+    assert b"rzezina" not in bytes_of(index)
+
+
+def test_the_forgetting_waits_for_a_search_that_is_just_writing(index: Path, source: Path) -> None:
+    reindex(index, fill(source, FILES))
+    code = SLOW_SEARCH.replace("cache.pack_units", "cache.join_packs").replace("pack_units", "join_packs")
+    with subprocess.Popen(
+        [sys.executable, "-c", code, index],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as search:
+        assert search.stdin is not None and search.stdout is not None and search.stdout.readline() == "read\n"
+        with ThreadPoolExecutor(1) as other:
+            done = other.submit(forgotten, index)
+            with pytest.raises(TimeoutError):
+                done.result(timeout=1.0)
+            search.stdin.write("go\n")
+            search.stdin.flush()
+            assert search.stdout.readline() == "1\n"
+            assert done.result().proof.found == () and done.result().erased.side_files == 1
+    assert b"rzezina" not in bytes_of(index)
+
+
+def test_a_reader_that_holds_a_version_is_told_that_its_files_went_or_reads_the_others(
+    index: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(index, source)
+    with Index.open(index) as opened:
+        for version in (1, None):
+            reindex(index, fill(source, FILES))
+            with opened.held_snapshot(version) as held:
+                ids = [one.document_id for one in held.documents()]
+                reading = {
+                    "chunks": lambda held=held: held.chunks(["content"]),
+                    "postings": lambda held=held: held.postings(["nothing"]),
+                    "cover": lambda held=held: open_cover(held),
+                }
+                forgotten(index)
+                for read in reading.values():
+                    with pytest.raises(VersionGone, match="no longer kept"):
+                        read()
+                assert [one.document.path for one in read_texts(opened, ids, held.version).values()] == [
+                    "public.txt"
+                ]
+            allow_again(opened, "letters/brzezina-case.txt")
+
+
+@pytest.mark.parametrize("asked", ["FROM chunks", "FROM texts", "SELECT count(*) FROM postings"])
+def test_a_query_in_sql_is_told_that_its_files_went(
+    index: Path, source: Path, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    make(index, source)
+    views = sql._make_views
+
+    def meanwhile(*arguments: Any) -> None:
+        views(*arguments)
+        forgotten(index)
+
+    monkeypatch.setattr(sql, "_make_views", meanwhile)
+    with Index.open(index) as opened:
+        with pytest.raises(VersionGone, match="no longer kept"):
+            sql.query(opened, asked)
+        monkeypatch.undo()
+        assert sql.query(opened, "SELECT path FROM documents").to_pylist() == [{"path": "public.txt"}]
+
+
+def test_an_export_that_a_forgetting_overtakes_is_told_and_leaves_nothing(
+    index: Path, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(index, source)
+    write = exchange._write_archive
+
+    def meanwhile(*arguments: Any) -> int:
+        forgotten(index)
+        return write(*arguments)
+
+    monkeypatch.setattr(exchange, "_write_archive", meanwhile)
+    with Index.open(index) as opened, pytest.raises(VersionGone, match="no longer kept"):
+        exchange.export_index(opened, tmp_path / "all.tar")
+    assert not list(tmp_path.glob("*.tar")) and not list(tmp_path.glob(".pincite*"))

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 from schemas.errors import Failure, UsageError
+from storage import ledger, transactions
 from storage.index import Index
 from storage.level import progress_of, snapshot_of, switch
 from storage.lock import patient
@@ -20,6 +22,7 @@ from storage.migration import (
     remove_expired,
     remove_old,
     waive,
+    waived_documents,
 )
 from storage.report import document_reports
 from storage.spaces import spaces_of
@@ -121,6 +124,25 @@ def test_a_document_that_blocks_and_is_mended_blocks_no_longer(index: Path, sour
         assert migration is not None and blockers(opened, migration) == ()
         assert move(opened, migration, migration.target)
         assert_level(opened)
+
+
+def test_what_blocked_goes_with_its_revision_though_nobody_writes_to_the_other_space(
+    index: Path, source: Path
+) -> None:
+    nightly(
+        index, fill(source, TEXTS | {"bad.txt": f"# Bad\n\n{BLOCKS}", "gone.txt": f"# Gone\n\n{BLOCKS} too"})
+    )
+    assert not migrate_to(index, WIDE)
+    with Index.open(index) as opened:
+        migration = newest_migration(opened)
+        assert migration is not None and len(blockers(opened, migration)) == 2
+        waive(opened, migration, ["bad.txt"])
+        nightly(index, fill(source, TEXTS | {"bad.txt": "# Bad\n\nno longer"}), dual=False)
+        with transactions.reading(opened.engine) as connection:
+            assert connection.execute(sa.select(ledger.blockers)).all() == []
+            assert waived_documents(connection, migration) == {}
+        with patient(index), pytest.raises(UsageError, match=r"the first is bad\.txt \(missing\)"):
+            switch(opened, migration, migration.target, "switched")
 
 
 def test_a_run_names_what_the_space_beside_it_can_not_have_and_publishes_it_all_the_same(

@@ -1,11 +1,13 @@
 """What is tried again, when, how often, and which document is blamed for the end of a run."""
 
 import itertools
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -13,15 +15,16 @@ import pytest
 from schemas.errors import DocumentError, Encrypted, SourceChanged
 from schemas.records import Collection, Counts
 from schemas.retrying import FIRST_WAIT_S, LONGEST_WAIT_S, outlook_of, wait_s
-from schemas.settings import Limits
+from schemas.settings import Limits, Settings
 from storage.commit import lease
 from storage.index import Index
 from storage.register import is_idle, known_files
 from storage.report import attempt_history, document_reports
 from storage.runs import begin_run
 from storage.verify import verify
+from tasks import plan
 from tasks.discover import discover, look, settle_if_idle
-from tasks.plan import extractors_digest
+from tasks.plan import extractors_digest, policy_of
 from tasks.sources import open_source
 from tests.storage.building import (
     LEASE_S,
@@ -43,6 +46,7 @@ from pathlib import Path
 from storage.commit import lease, publish
 from storage.index import Index
 from storage.runs import begin_run, finish_run
+from tasks import plan
 from tasks.discover import discover
 from tests.storage.building import POLICY, SPACE, finished
 index, source = map(Path, sys.argv[1:])
@@ -133,6 +137,47 @@ def test_a_scheduled_run_waits_and_a_person_does_not(index: Path, source: Path) 
     assert reindex(index, source, replace(POLICY, now=time.time())) == Counts(1, indexed=1)
     with Index.open(index) as opened:
         assert document_reports(opened, None)[0].not_before is None
+
+
+@pytest.mark.parametrize("text", [TRANSIENT, PERMANENT])
+@pytest.mark.parametrize("what", ["the file", "the extractors", "the limits", "a parser"])
+def test_what_changed_gives_a_document_past_its_limit_new_attempts_and_keeps_their_history(
+    index: Path, source: Path, monkeypatch: pytest.MonkeyPatch, text: str, what: str
+) -> None:
+    fill(source, {"a.txt": text})
+    policy = replace(policy_of(Settings()), now=time.time())
+    spent = POLICY.attempts if text == TRANSIENT else 1
+    for nth in range(spent):
+        reindex(index, source, replace(policy, now=time.time() + nth * 2 * LONGEST_WAIT_S))
+    later = replace(policy, now=time.time() + 10 * LONGEST_WAIT_S)
+    assert reindex(index, source, later) == Counts(1, failed=1)
+    before = [(nth + 1, "failed") for nth in range(spent)]
+    assert outcomes(index) == {"a.txt": before}, "it is at its limit"
+
+    if what == "the file":
+        (source / "a.txt").write_text(f"{text}, and more")
+    elif what == "the limits":
+        policy = policy_of(replace(Settings(), limits=Limits(pages=6_000)))
+    else:
+        if what == "the extractors":
+            shutil.copytree(plan._EXTRACTION, source.parent / "extraction")
+            (source.parent / "extraction" / "html.py").write_text("EXTRACTOR_VERSION = 'other'")
+            monkeypatch.setattr(plan, "_EXTRACTION", source.parent / "extraction")
+        else:
+            monkeypatch.setattr(plan, "version", lambda parser: f"{version(parser)}.post1")
+        extractors_digest.cache_clear()
+        policy = policy_of(Settings())
+        extractors_digest.cache_clear()
+    night = replace(policy, now=time.time())
+    assert reindex(index, source, night) == Counts(1, failed=1), (
+        "no wait of the former failures holds it back"
+    )
+    assert outcomes(index) == {"a.txt": [*before, (1, "failed")]}
+    with Index.open(index) as opened:
+        (report,) = document_reports(opened, None)
+    assert report.attempts == 1
+    if text == TRANSIENT:
+        assert report.not_before is not None and report.not_before < time.time() + 2 * FIRST_WAIT_S
 
 
 def test_a_permanent_failure_has_no_next_attempt(index: Path, source: Path) -> None:

@@ -1,33 +1,70 @@
-"""The processes of the torture test. `python -m tests.storage.torturing` is a nursery: it has everything imported
-and forks a child for each line of its input, so that two hundred kills do not cost two hundred starts.
+"""The processes of the torture test. `python -m tests.storage.torturing INDEX SOURCE` has everything imported and
+forks a child for each line of its input: the name of a job and a seed.
 
 The children work on INDEX and SOURCE until they are killed. A child that ends by itself leaves its traceback in
-INDEX/../faults.
+INDEX/../faults. INDEX/../history has every text that was ever written, by its sha256, INDEX/../gone the sha256 of
+what was forgotten to the end.
 """
 
+import faulthandler
 import hashlib
+import json
 import os
 import random
 import signal
 import sys
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
-from schemas.errors import IndexBusy, VersionGone
-from storage.cache import open_cover
+import sqlalchemy as sa
+
+from encoders.models import resolve_model
+from encoders.terms import TOKENIZER
+from schemas.errors import IndexBusy, NotFound
+from schemas.records import Space
+from storage import ledger, transactions
+from storage.forget import forget
+from storage.forgotten import allow_again, find, name_hash
 from storage.index import Index
+from storage.lock import patient
 from storage.maintenance import compact_index, vacuum_index
-from storage.snapshot import Snapshot
-from storage.sql import query
-from storage.verify import verify
-from tests.storage.building import reindex
+from storage.migration import abort, newest_migration, remove_old
+from storage.spaces import spaces_of
+from tests.storage import torture_readers
+from tests.storage.building import PERMANENT
+from tests.storage.migrating import HALVES, begun, builder_of, move, nightly
 
 DOCUMENTS = 12
-PAUSE_S = 0.05  # of readers, who would leave a busy machine no time to write
-HELD = "no document is held by a run that ended"
+OPEN_TO_FORGETTING = ("ledger", "the ledger's log", "cache/")
+"""Where a forgetting may find traces that are not its own: what readers hold open or are writing."""
+
+
+def spaces(models: Path) -> list[tuple[Space, str]]:
+    """The spaces between which the index moves, with the settings that name their models."""
+    made = []
+    for name, dimension in (("first", 8), ("twin", 8), ("wide", 12)):
+        model = resolve_model(str(_model_folder(models / f"{name}-model", dimension)))
+        space = Space(model.name, model.fingerprint, dimension, model.window, "1", "structural", TOKENIZER)
+        made.append((space, str(model.folder)))
+    first, setting = made[0]
+    other_words = replace(first, tokenizer="words-2")
+    return [*made, (replace(first, chunker=HALVES.chunker), setting), (other_words, setting)]
+
+
+def _model_folder(folder: Path, dimension: int) -> Path:
+    """What names a model and says its dimension; its weights are never loaded."""
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        facts = {"hidden_size": dimension, "max_position_embeddings": 256}
+        (folder / "config.json").write_text(json.dumps(facts))
+        (folder / "tokenizer.json").write_text("{}")
+        (folder / "tokenizer_config.json").write_text('{"model_max_length": 256}')
+        (folder / "model.safetensors").write_text(folder.name)
+    return folder
 
 
 def text_of(seed: int, turn: int, number: int) -> str:
@@ -36,114 +73,165 @@ def text_of(seed: int, turn: int, number: int) -> str:
 
 
 def write(index: Path, source: Path, seed: int) -> None:
-    """Changes the folder and does everything that a writer does, in any order."""
+    """Changes the folder and does what a writer does, in any order; at times it leaves out the other spaces."""
     draw = random.Random(seed)
     for turn in range(10**6):
         for number in draw.sample(range(DOCUMENTS), 3):
             change(source, draw, text_of(seed, turn, number), number)
-        jobs = draw.sample([reindex_it, compact_it, vacuum_it], 3) if index.exists() else [reindex_it]
-        for job in jobs:
-            job(index, source)
+        jobs: list[Callable[[Index, Path, random.Random], None]] = [
+            reindex_it,
+            compact_it,
+            vacuum_it,
+            forget_it,
+        ]
+        for job in draw.sample(jobs, len(jobs)):
+            with (
+                suppress(IndexBusy),
+                Index.open(index) as opened,
+            ):  # a killed one's lock is still being dropped
+                job(opened, source, draw)
 
 
-def reindex_it(index: Path, source: Path) -> None:
-    reindex(index, source)
+def reindex_it(opened: Index, source: Path, draw: random.Random) -> None:
+    nightly(opened.path, source, dual=draw.random() < 0.7)
 
 
-def compact_it(index: Path, _source: Path) -> None:
-    with Index.open(index) as opened:
-        compact_index(opened)  # and brings the cache up to date
+def compact_it(opened: Index, _source: Path, _draw: random.Random) -> None:
+    compact_index(opened)  # and brings the cache up to date
 
 
-def vacuum_it(index: Path, _source: Path) -> None:
-    with Index.open(index) as opened:
-        vacuum_index(opened, grace_s=0.0)
+def vacuum_it(opened: Index, _source: Path, _draw: random.Random) -> None:
+    vacuum_index(opened, grace_s=0.0)
+
+
+def forget_it(opened: Index, source: Path, draw: random.Random) -> None:
+    """Forgets a document at times, deletes its file, and at times lets its name be used again."""
+    number = draw.randrange(DOCUMENTS)
+    name = f"{number + draw.choice([0, 100])}.txt"
+    if draw.random() < 0.4:
+        with suppress(NotFound):
+            done = forget(opened, find(opened, name))
+            left = [one for one in done.proof.found if not one.startswith(OPEN_TO_FORGETTING)]
+            assert not left, left
+    for path in forgotten_files(opened, source):
+        path.unlink()
+    if draw.random() < 0.5:
+        with suppress(NotFound):
+            remember_gone(opened, name, source)
+            allow_again(opened, name)
+
+
+def remember_gone(opened: Index, name: str, source: Path) -> None:
+    """Before its row goes: the bytes that no version may have any more."""
+    named = name_hash(str(source), name)
+    with transactions.reading(opened.engine) as connection:
+        for row in connection.execute(sa.select(ledger.forgotten)):
+            for digest in row.contents if named in row.names and row.done_at is not None else ():
+                (opened.path.parent / "gone" / digest).touch()
+
+
+def forgotten_files(opened: Index, source: Path) -> list[Path]:
+    """The files that are not indexed, since a document that had their name or bytes was forgotten."""
+    documents = ledger.documents
+    with transactions.reading(opened.engine) as connection:
+        rows = connection.execute(sa.select(ledger.forgotten)).all()
+        lives = sa.and_(
+            documents.c.state != "deleted",
+            documents.c.document_id.not_in([row.document_id for row in rows]),  # asked, and not yet done
+        )
+        known = set(connection.scalars(sa.select(documents.c.path).where(lives)))
+    names = {name for row in rows for name in row.names}
+    contents = {digest for row in rows for digest in row.contents}
+    return [
+        path
+        for path in sorted(source.glob("*.txt"))
+        if path.name not in known
+        and (name_hash(str(source), path.name) in names or _sha256(path) in contents)
+    ]
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(read(path).encode()).hexdigest()
+
+
+def read(path: Path) -> str:
+    """The text of a file; "" of one that its writer takes away meanwhile."""
+    with suppress(FileNotFoundError):
+        return path.read_text()
+    return ""
 
 
 def change(source: Path, draw: random.Random, text: str, number: int) -> None:
     path = source / f"{number}.txt"
-    if draw.random() < 0.2:
+    chance = draw.random()
+    if chance < 0.15:
         path.unlink(missing_ok=True)
-    elif draw.random() < 0.2 and path.exists():
+    elif chance < 0.3 and path.exists():
         path.rename(source / f"{number + 100}.txt")
+    elif chance < 0.37:
+        put(source, path, f"{PERMANENT} {text}")  # what was there before stays to be found
     else:
-        kept = source.parent / "history" / hashlib.sha256(text.encode()).hexdigest()
-        kept.write_text(text)
-        new = source / ".new"  # a kill must not leave half a text: it would be a document of its own
-        new.write_text(text)
-        new.rename(path)
+        put(source, path, text)
 
 
-def read_newest(index: Path, source: Path, seed: int) -> None:
-    """Short looks at the newest version, which may be vacuumed away while it is looked at."""
-    last = reads = 0
+def put(source: Path, path: Path, text: str) -> None:
+    kept = source.parent / "history" / hashlib.sha256(text.encode()).hexdigest()
+    kept.write_text(text)
+    new = source / ".new"  # a kill must not leave half a text: it would be a document of its own
+    new.write_text(text)
+    new.rename(path)
+
+
+def migrate(index: Path, _source: Path, seed: int) -> None:
+    """Migrations, back and forth, some given up half way, and the removal of old spaces."""
+    draw = random.Random(seed)
+    targets = spaces(index.parent / "models")
     while True:
         with Index.open(index) as opened:
-            try:
-                with opened.snapshot() as snapshot:
-                    assert snapshot.version >= last, "versions go forward"
-                    last = snapshot.version
-                    look(opened, snapshot, source)
-                if reads % 4 == seed % 4:
-                    broken = {check.name: check.problems for check in verify(opened) if not check.ok}
-                    assert set(broken) <= {HELD}, broken
-            except VersionGone:
-                continue
-        reads += 1
-        tell(index, "newest", reads)
-        time.sleep(PAUSE_S)
+            last = newest_migration(opened)
+            live, *others = spaces_of(opened)
+            building = last is not None and last.state == "building"
+            chance = draw.random()
+            if last is not None and building and chance < 0.15:
+                with patient(index):
+                    abort(opened)
+            elif last is not None and last.state == "switched" and others and chance < 0.35:
+                if last.source in others:
+                    move(opened, last, last.source)
+            elif last is not None and last.state == "switched" and others and chance < 0.5:
+                with patient(index):
+                    remove_old(opened)
+            else:
+                space, setting = (
+                    (last.target.space, last.target.setting) if last and building else draw.choice(targets)
+                )
+                if space != live.space:
+                    migrate_to(opened, space, setting)
 
 
-def read_held(index: Path, source: Path, seed: int) -> None:
-    """Long looks at one version under a lease, which nothing may take away."""
-    draw = random.Random(seed)
-    reads = 0
-    while True:
-        try:
-            with Index.open(index) as opened, opened.held_snapshot() as snapshot:
-                for _ in range(draw.randrange(1, 40)):
-                    try:
-                        look(opened, snapshot, source)
-                    except VersionGone as error:
-                        raise AssertionError(f"version {snapshot.version} was held") from error
-                    reads += 1
-                    tell(index, "held", reads)
-                    time.sleep(PAUSE_S)
-        except VersionGone:
-            continue  # between the look at the newest version and the lease on it
+def migrate_to(opened: Index, space: Space, setting: str) -> None:
+    migration = begun(opened, space, setting)
+    builder = builder_of(opened, migration, migration.target)
+    builder._most = 8  # many small batches
+    builder.catch_up()
+    assert move(opened, migration, migration.target)
 
 
-def look(opened: Index, snapshot: Snapshot, source: Path) -> None:
-    """Ledger and rows agree, and each document is whole: what was written for the bytes that it was made from."""
-    documents = {one.document_id: one for one in snapshot.documents()}
-    assert len({one.path for one in documents.values()}) == len(documents), "a path is one document"
-    wanted = {key: one.chunks for key, one in documents.items()}
-    chunks = snapshot.chunks(["document_id", "content"]).to_pylist()
-    assert Counter(row["document_id"] for row in chunks) == wanted, (snapshot.version, wanted)
-    contents: dict[str, list[str]] = {}
-    for row in chunks:
-        contents.setdefault(row["document_id"], []).append(row["content"])
-    for key, one in documents.items():
-        text = (source.parent / "history" / one.source_sha256).read_text()
-        assert contents[key] == text.split("\n\n")[1:], (snapshot.version, one.path)
-    postings = snapshot.postings([f"document{number}" for number in range(DOCUMENTS)])
-    assert set(postings["document_id"].to_pylist()) == set(wanted), snapshot.version
-    (row,) = query(opened, "SELECT count(*) AS n FROM chunks", snapshot.version).to_pylist()
-    assert row["n"] == sum(wanted.values()), (snapshot.version, row)
-    cover = open_cover(snapshot)
-    assert sum(len(pack) for pack in cover.packs) >= row["n"], "packs have every live row"
-
-
-def tell(index: Path, who: str, reads: int) -> None:
-    new = index.parent / f".{who}-{os.getpid()}"
-    new.write_text(str(reads))
-    new.rename(index.parent / f"reads-{who}")
+def write_without_pause(index: Path, source: Path, _seed: int) -> None:
+    for turn in range(10**6):
+        for number in range(3):
+            (source / f"{number}.txt").write_text(f"# T{number}\n\ndocument{number} turn{turn}")
+        nightly(index, source, dual=False)
 
 
 JOBS: dict[str, Callable[[Path, Path, int], None]] = {
     "write": write,
-    "newest": read_newest,
-    "held": read_held,
+    "write without pause": write_without_pause,
+    "migrate": migrate,
+    "newest": torture_readers.read_newest,
+    "held": torture_readers.read_held,
+    "search": torture_readers.search,
+    "export": torture_readers.export,
 }
 
 
@@ -151,15 +239,16 @@ def main() -> None:
     index, source = Path(sys.argv[1]), Path(sys.argv[2])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for number, line in enumerate(sys.stdin):
-        job, seed = line.split()
+        job, _, seed = line.rpartition(" ")
         child = os.fork()
         if child == 0:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is said there is for the test
+            faulthandler.register(signal.SIGUSR1)
             try:
                 JOBS[job](index, source, int(seed))
-            except IndexBusy:
-                os._exit(0)  # the lock of a killed writer is still being dropped
             except BaseException:  # noqa: BLE001  it must reach the test, whatever it is
-                (index.parent / "faults" / f"{number}-{job}").write_text(traceback.format_exc())
+                said = f"{time.time()} {job}\n{traceback.format_exc()}"
+                (index.parent / "faults" / f"{number}-{job}").write_text(said)
                 os._exit(1)
         print(child, flush=True)
 

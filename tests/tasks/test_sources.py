@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,11 +19,15 @@ from schemas.records import Collection, Counts, Job, Policy
 from schemas.settings import Limits, Settings
 from storage.collections import read_collections
 from storage.commit import lease, publish
+from storage.fetched import drop_fetched
+from storage.forget import forget
+from storage.forgotten import find
 from storage.index import Index
 from storage.register import drop_collection, known_files
 from storage.report import document_reports, index_report
 from storage.runs import begin_run, finish_run
 from storage.verify import verify
+from tasks import bucket as bucket_module
 from tasks.bucket import Bucket, at_hand, require_url
 from tasks.discover import discover, look, settle_if_idle
 from tasks.patterns import Patterns
@@ -140,7 +145,10 @@ def test_an_emptied_source_stops_the_run_until_the_number_is_confirmed(tmp_path:
     assert found(index) == {}
 
 
-@pytest.mark.parametrize(("before", "left", "stops"), [(20, 9, True), (20, 10, False), (19, 1, False)])
+@pytest.mark.parametrize(
+    ("before", "left", "stops"),
+    [(20, 9, True), (20, 10, False), (19, 4, True), (19, 9, True), (12, 3, False), (8, 1, False)],
+)
 def test_a_source_that_lost_more_than_half_of_many_stops_the_run(
     tmp_path: Path, before: int, left: int, stops: bool
 ) -> None:
@@ -154,6 +162,22 @@ def test_a_source_that_lost_more_than_half_of_many_stops_the_run(
         assert len(found(index)) == before
     else:
         assert reindex(index, of(source)) == Counts(before, unchanged=left, deleted=before - left)
+
+
+def test_a_night_after_a_document_was_forgotten_is_idle(tmp_path: Path) -> None:
+    files = {"a.txt": "a secret", "b.txt": "second words", "c.txt": "the third words"}
+    source, index = fill(tmp_path / "source", files), tmp_path / "index"
+    reindex(index, of(source))
+    with Index.open(index) as opened:
+        forget(opened, find(opened, "a.txt"))
+        assert settle_if_idle(opened, of(source), POLICY) == Counts(2, unchanged=2), "its name is known"
+        (source / "moved").mkdir()
+        (source / "a.txt").rename(source / "moved" / "z.txt")
+        assert settle_if_idle(opened, of(source), POLICY) == Counts(2, unchanged=2), "its bytes are known"
+        (source / "d.txt").write_text("something new")
+        assert settle_if_idle(opened, of(source), POLICY) is None
+    assert reindex(index, of(source)) == Counts(3, indexed=1, unchanged=2)
+    assert sorted(found(index)) == ["b.txt", "c.txt", "d.txt"]
 
 
 def test_files_that_moved_are_not_lost(tmp_path: Path) -> None:
@@ -302,7 +326,9 @@ def test_an_object_that_changes_or_vanishes_between_list_and_download_fails_for_
     put(bucket, {"a.txt": "first", "b.txt": "second"})
     index, collection = tmp_path / "index", of("s3://docs")
     with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", collection.source) as run:
-        jobs = [lease(run, one, POLICY, LEASE_S) for one in discover(run, POLICY, collection, LIMITS).pending]
+        pending = discover(run, POLICY, collection, LIMITS).pending
+        drop_fetched(index)  # as where the disk had no room to keep them
+        jobs = [lease(run, one, POLICY, LEASE_S) for one in pending]
         put(bucket, {"a.txt": "first and more"})
         bucket.rm("docs/b.txt")
         for job, why in zip(jobs, ("changed after it was listed", "vanished"), strict=True):
@@ -311,6 +337,52 @@ def test_an_object_that_changes_or_vanishes_between_list_and_download_fails_for_
                 raise AssertionError("it was downloaded")
         with pytest.raises(Exception, match="no outcome"):
             finish_run(run)
+
+
+def test_an_object_is_downloaded_once_and_kept_for_the_run_alone(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, collection, downloads = tmp_path / "index", of("s3://docs"), []
+    blocks = bucket_module._blocks
+
+    def counted(address: str, path: str, size_bytes: int) -> Iterator[bytes]:
+        downloads.append(path)
+        return blocks(address, path, size_bytes)
+
+    monkeypatch.setattr(bucket_module, "_blocks", counted)
+    put(bucket, {"a.txt": "first", "b.txt": "second", "copy.txt": "first"})
+    with Index.create(index, SPACE) as opened:
+        assert settle_if_idle(opened, collection, POLICY, LIMITS) is None
+    assert reindex(index, collection) == Counts(3, indexed=3)
+    assert sorted(downloads) == ["a.txt", "b.txt", "copy.txt"] and not (index / "fetched").exists()
+    put(bucket, {"a.txt": "other"})  # as long as before
+    with Index.open(index) as opened:
+        assert settle_if_idle(opened, collection, POLICY, LIMITS) is None
+    assert reindex(index, collection) == Counts(3, indexed=1, unchanged=2)
+    assert downloads[3:] == ["a.txt"]
+    assert found(index) == {"a.txt": ["other"], "b.txt": ["second"], "copy.txt": ["first"]}
+
+
+def test_where_the_disk_has_no_room_an_object_is_downloaded_again(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(bucket, {"a.txt": "first", "b.txt": "second"})
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=11))  # of which half: 5 bytes
+    index, collection = tmp_path / "index", of("s3://docs")
+    with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", collection.source) as run:
+        pending = discover(run, POLICY, collection, LIMITS).pending
+        assert len(list((index / "fetched").iterdir())) == 1
+        for document_id in pending:
+            job = lease(run, document_id, POLICY, LEASE_S)
+            assert job is not None
+            with at_hand(job) as path:
+                publish(run, [finished(job, path.read_text())], POLICY)
+        finish_run(run)
+    index = tmp_path / "other"
+    with Index.create(index, SPACE):
+        (index / "fetched").write_text("no folder")
+    assert reindex(index, collection) == Counts(2, indexed=2)
+    assert found(index) == {"a.txt": ["first"], "b.txt": ["second"]}
 
 
 def test_any_store_of_fsspec_is_a_source() -> None:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -148,7 +149,41 @@ def test_children_of_a_killed_run_end_with_it(family: str, stage: str) -> None:
     run.wait()
     _wait_until(lambda: not any(map(leads_a_group, left_over(family))))
     end_leftovers(family)
-    assert not left_over(family)
+    assert not left_over(family) and not scratch_folders(family)
+
+
+def test_temporary_files_of_a_killed_run_go_with_its_children(family: str) -> None:
+    script = (
+        "from tasks.supervise import Worker\n"
+        f"worker = Worker({MEMORY_BYTES}, {family!r})\n"
+        f"worker.run('tests.doubles.faults:litter', None, 30)\n"
+        f"worker.run({FAULT!r}, 'hang', 600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script]) as run:
+        _wait_until(lambda: any(any(folder.iterdir()) for folder in scratch_folders(family)))
+        run.send_signal(signal.SIGKILL)
+    _wait_until(lambda: not scratch_folders(family))
+
+
+def test_temporary_files_of_a_killed_run_whose_children_could_not_remove_them_go_with_the_next(
+    family: str,
+) -> None:
+    script = (
+        "import os\n"
+        "from tasks.supervise import Worker\n"
+        f"worker = Worker({MEMORY_BYTES}, {family!r})\n"
+        f"worker.run('tests.doubles.faults:litter', None, 30)\n"
+        "os.kill(worker._process.pid, 9)\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=False)
+    assert scratch_folders(family)
+    end_leftovers(family)
+    assert not scratch_folders(family)
+
+
+def scratch_folders(family: str) -> list[Path]:
+    return list(Path(tempfile.gettempdir()).glob(f"*{family}*"))
 
 
 def test_temporary_files_go_with_their_process(family: str) -> None:

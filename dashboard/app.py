@@ -10,16 +10,19 @@ from fastapi import FastAPI
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.staticfiles import StaticFiles
 
-from dashboard import pages, problems
-from dashboard.api import ask, documents, search, status
-from dashboard.guard import BodyLimits, Guard
+from dashboard import api, pages, problems
+from dashboard.bodies import BodyLimits
+from dashboard.guard import Guard
+from dashboard.live import Feed, live_of
 from dashboard.mcp_server import create_mcp
 from dashboard.problem_page import problem_response
 from dashboard.security import Access
 from dashboard.serving import Serving
+from dashboard.uploads import sweep
 from dashboard.work import Work
 from retrieval.endpoint import endpoint_of
 from schemas.settings import Settings
+from storage.collections import read_collections
 
 VERSION = "1"  # of the API
 
@@ -56,6 +59,9 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         serving = Serving.open(index, settings, endpoint, Work(threads, timeout_s=timeout_s))
         app.state.serving = serving
+        app.state.feed = Feed(lambda: live_of(serving))
+        folders = [Path(one.source) for one in read_collections(serving.index) if one.source.startswith("/")]
+        threading.Thread(target=sweep, args=(folders,), name="sweep", daemon=True).start()
         if settings.schedule.cron:  # here, since each assistant has a process of `pincite mcp`
             serving.runs.start()
         try:
@@ -73,10 +79,10 @@ def create_app(
         redoc_url=None,
     )
     problems.add_handlers(app, problem_response)
-    for router in (search.router, ask.router, documents.router, status.router, *pages.routers()):
+    for router in (*api.routers(), *pages.routers()):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=Path(__file__).with_name("static")))
     app.router.routes.extend(over_http.routes)
     app.state.ending = threading.Event()
-    app.add_middleware(Guard, access=access, limits=limits)
+    app.add_middleware(Guard, access=access, limits=limits, index=index)
     return app

@@ -1,31 +1,35 @@
 """Guard: ASGI middleware around everything, which refuses before an endpoint sees a request.
 
-Host name → rate → who it is → Origin → CSRF token → role → body within its limits → endpoint → headers
+Host name → who it is, wrong tokens at a rate → Origin → role → rate → body within its limits → CSRF token → endpoint
+→ headers
 """
 
-import asyncio
+import re
 import time
 from collections import deque
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dashboard.bodies import BodyLimits, Refusal, counted, read_within
 from dashboard.problem_page import is_page, problem_response
 from dashboard.problems import http_problem
 from dashboard.security import Access, Principal
+from dashboard.session_store import SessionStore
 from dashboard.sessions import LASTS_S, Rate, Session
 
 OPEN_PATHS = frozenset({"/healthz"})  # say nothing but that the server runs
 STATIC = "/static/"
 LOGIN = "/ui/login"
 UPLOAD = "/ui/upload"
+_FILES = {"POST": re.compile(f"{UPLOAD}|/documents"), "PUT": re.compile("/documents/[^/]+/file")}
+"""What takes a file, by method: its body is read by the endpoint, within limits of its own."""
 READING = frozenset({"/search", "/ask", "/mcp", "/ui/ask", "/ui/logout", LOGIN})
 """What is sent by POST and changes nothing: a viewer may."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -42,29 +46,15 @@ HEADERS = {
 """Of every response that does not set its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class BodyLimits:
-    size_bytes: int = 256 << 10
-    timeout_s: float = 15.0  # for the whole body to arrive
-    upload_bytes: int = 512 << 20  # of a file, for its path alone
-    piece_s: float = 30.0  # between two pieces of a file
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    status: int
-    reason: str
-    headers: dict[str, str] = field(default_factory=dict)
-
-
 class Guard:
     """Refuses, reads the body within its limits, sets the headers; endpoints find the `Principal` in the scope."""
 
-    def __init__(self, app: ASGIApp, access: Access, limits: BodyLimits) -> None:
+    def __init__(self, app: ASGIApp, access: Access, limits: BodyLimits, index: Path) -> None:
         self._app = app
         self._access = access
         self._limits = limits
-        self._sessions = access.sessions()
+        self._sessions = access.sessions(SessionStore(index))
+        self._wrong_tokens = Rate(20, 60)
         self._logins = Rate(10, 60)
         self._writes = Rate(120, 60)
 
@@ -73,52 +63,50 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        session = self._session(headers)
+        given = _cookie(headers, self._sessions.cookie)
+        session = self._sessions.read(given, time.time())
         cookie = ""
         if session is None and scope["method"] in SAFE and is_page(scope):
             cookie = self._sessions.begin("anonymous", time.time())
             session = self._sessions.read(cookie, time.time())
         more = {"Cache-Control": "private, max-age=31536000"} if scope["path"].startswith(STATIC) else {}
         guarded = _with_headers(send, more, self._set_cookie(cookie) if cookie else "")
-        principal = self._principal(headers, session)
+        principal = self._principal(headers, session, cookie or given)
         refused = self._refused(scope, headers, principal)
         messages: deque[Message] = deque()
-        whole = scope["path"] != UPLOAD
+        files = _FILES.get(scope["method"])
+        whole = files is None or files.fullmatch(scope["path"]) is None
         if refused is None and whole:
-            refused = await self._read_within(scope, receive, messages)
+            refused = await read_within(self._limits, headers, receive, messages)
         if refused is None:
             refused = self._forged(scope, headers, principal, session, messages)
         if refused is not None:
             await self._refuse(scope, receive, guarded, refused)
             return
-        scope.setdefault("state", {}).update(principal=principal, sessions=self._sessions)
+        scope.setdefault("state", {}).update(principal=principal, sessions=self._sessions, session=session)
 
         async def replay() -> Message:
             return messages.popleft() if messages else await receive()
 
-        await self._app(scope, replay if whole else self._counted(headers, receive), guarded)
-
-    def _session(self, headers: Headers) -> Session | None:
-        try:
-            found = SimpleCookie(headers.get("cookie", "")).get(self._sessions.cookie)
-        except CookieError:
-            return None
-        return None if found is None else self._sessions.read(found.value, time.time())
+        await self._app(scope, replay if whole else counted(self._limits, headers, receive), guarded)
 
     def _set_cookie(self, value: str) -> str:
         return cookie_header(self._sessions.cookie, value, LASTS_S)
 
-    def _principal(self, headers: Headers, session: Session | None) -> Principal | None:
+    def _principal(self, headers: Headers, session: Session | None, cookie: str) -> Principal | None:
         """None of who must say first who it is."""
         csrf = "" if session is None else self._sessions.csrf(session)
+
+        def lasts() -> bool:
+            return session is None or self._sessions.read(cookie, time.time()) is not None
+
         if not self._sessions.secured:
-            return Principal("operator", csrf)
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if given and scheme.casefold() == "bearer":
-            role = self._sessions.role_of(given.strip())
+            return Principal("operator", csrf, lasts=lasts)
+        if given := _token(headers):
+            role = self._sessions.role_of(given)
             return None if role is None else Principal(role, secured=True)
         if session is not None:
-            return Principal(session.role, csrf, secured=True)
+            return Principal(session.role, csrf, secured=True, lasts=lasts)
         return None
 
     def _refused(self, scope: Scope, headers: Headers, principal: Principal | None) -> Refusal | None:
@@ -127,7 +115,8 @@ class Guard:
             return Refusal(421, "the Host header names another server: it is not known by that name")
         known = principal is not None and principal.role != "anonymous"
         if not known and path not in OPEN_PATHS and path != LOGIN and not path.startswith(STATIC):
-            return Refusal(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
+            limited = self._limited(self._wrong_tokens, scope) if _token(headers) else None
+            return limited or Refusal(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
         if scope["method"] in SAFE:
             return None
         if not _is_same_origin(headers.get("origin"), host):
@@ -139,10 +128,15 @@ class Guard:
     def _too_often(self, scope: Scope) -> Refusal | None:
         """Of sign-ins and of what changes something; searches have their own bound (`dashboard.work`)."""
         path = scope["path"]
-        rate = self._logins if path == LOGIN else None if path in READING else self._writes
+        if path in READING and path != LOGIN:
+            return None
+        return self._limited(self._logins if path == LOGIN else self._writes, scope)
+
+    def _limited(self, rate: Rate, scope: Scope) -> Refusal | None:
+        """Counts an event of this client; a refusal when there were too many."""
         client = scope.get("client")
-        wait_s = rate.wait_s(client[0] if client else "", time.monotonic()) if rate else 0.0
-        if rate is None or not wait_s:
+        wait_s = rate.wait_s(client[0] if client else "", time.monotonic())
+        if not wait_s:
             return None
         seconds = str(int(wait_s) + 1)
         return Refusal(429, f"more than {rate.most} in a minute: wait {seconds} s", {"Retry-After": seconds})
@@ -183,73 +177,25 @@ class Guard:
             response = problem_response(scope, http_problem(refused.status, refused.reason), headers)
         await response(scope, receive, send)
 
-    async def _read_within(self, scope: Scope, receive: Receive, messages: deque[Message]) -> Refusal | None:
-        try:
-            async with asyncio.timeout(self._limits.timeout_s):
-                return await self._read(scope, receive, messages)
-        except TimeoutError:
-            return Refusal(408, f"the body did not arrive within {self._limits.timeout_s:g} s")
-
-    async def _read(self, scope: Scope, receive: Receive, messages: deque[Message]) -> Refusal | None:
-        most = self._limits.size_bytes
-        said = Refusal(413, f"the body is larger than {most:,} bytes")
-        length = Headers(scope=scope).get("content-length", "0")
-        if not length.isdecimal() or int(length) > most:
-            return said
-        taken = 0
-        while True:
-            message = await receive()
-            messages.append(message)
-            taken += len(message.get("body", b""))
-            if taken > most:
-                return said
-            if message["type"] != "http.request" or not message.get("more_body", False):
-                return None
-
-    async def _piece(self, receive: Receive) -> Message:
-        try:
-            async with asyncio.timeout(self._limits.piece_s):
-                return await receive()
-        except TimeoutError as error:
-            said = f"no piece of the file for {self._limits.piece_s:g} s"
-            raise HTTPException(408, said, {"Connection": "close"}) from error
-
-    def _counted(self, headers: Headers, receive: Receive) -> Receive:
-        """The body of a file, piece by piece, within its own limits."""
-        most = self._limits.upload_bytes + (64 << 10)  # and the other fields of its form
-        close = {"Connection": "close"}  # what is left of the file is not read
-        too_large = HTTPException(413, f"the file is larger than {self._limits.upload_bytes:,} bytes", close)
-        taken = 0
-
-        async def refused() -> HTTPException:
-            """What is on its way is read, or the sender would never see the answer; not without end."""
-            dropped = 0
-            while dropped < _DROPPED_BYTES and (message := await self._piece(receive)).get(
-                "more_body", False
-            ):
-                dropped += len(message.get("body", b""))
-            return too_large
-
-        async def counted() -> Message:
-            nonlocal taken
-            length = headers.get("content-length", "0")
-            if not length.isdecimal() or int(length) > most:
-                raise await refused()
-            message = await self._piece(receive)
-            taken += len(message.get("body", b""))
-            if taken > most:
-                raise await refused()
-            return message
-
-        return counted
-
-
-_DROPPED_BYTES = 16 << 20
-
 
 def cookie_header(name: str, value: str, lasts_s: int) -> str:
     """The Set-Cookie header of a session; an empty value ends it."""
     return f"{name}={value}; Max-Age={lasts_s if value else 0}; Path=/; HttpOnly; SameSite=Strict"
+
+
+def _cookie(headers: Headers, name: str) -> str:
+    """Its value; "" when the request has none."""
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return ""
+    return "" if found is None else found.value
+
+
+def _token(headers: Headers) -> str:
+    """The token that a program sent; "" when it sent none."""
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    return given.strip() if scheme.casefold() == "bearer" else ""
 
 
 def _is_same_origin(origin: str | None, host: str) -> bool:

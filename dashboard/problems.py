@@ -159,10 +159,15 @@ def add_handlers(app: FastAPI, respond: Respond) -> None:
         )
 
 
+READS = (401, 421, 422, 500, 503)
+WRITES = (401, 403, 408, 413, 421, 422, 429, 500, 503)
+"""What `dashboard.guard` and every endpoint may answer, beside what an endpoint says of its own."""
+
+
 def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The `responses` of an endpoint for OpenAPI."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {
         status: {"description": HTTPStatus(status).phrase, "model": Problem, "content": content}
-        for status in statuses
+        for status in sorted(statuses)
     }

@@ -7,9 +7,10 @@ and none may send one of its own requests (Origin); a write from a page needs th
 """
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from dashboard.session_store import SessionStore
 from dashboard.sessions import Role, Sessions
 from schemas.errors import UsageError
 
@@ -46,18 +47,26 @@ class Access:
             return name in self.names
         return address.is_loopback or self.anywhere
 
-    def sessions(self) -> Sessions:
+    def sessions(self, store: SessionStore) -> Sessions:
         tokens: dict[Role, str] = {"operator": self.token, "viewer": self.viewer_token}
-        return Sessions({role: token for role, token in tokens.items() if token})
+        return Sessions({role: token for role, token in tokens.items() if token}, store)
+
+
+def _always() -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who sent a request. `csrf` is the token for writes of a page; "" of a program that sent its own token."""
+    """Who sent a request. `csrf` is the token for writes of a page; "" of a program that sent its own token.
+
+    `lasts()` says whether the session, if it has one, still goes on: a stream that outlives it must end.
+    """
 
     role: Role
     csrf: str = ""
     secured: bool = False  # whether this server asks for a token
+    lasts: Callable[[], bool] = _always
 
 
 def access_of(host: str, token: str, names: Iterable[str] = (), viewer_token: str = "") -> Access:

@@ -1,6 +1,6 @@
 """Serving: what all requests share, opened when the server starts and closed when it ends."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,9 @@ from schemas.errors import ModelUnavailable
 from schemas.records import Configuration
 from schemas.settings import Settings, recipe
 from storage.index import Index
-from tasks.spaces import configuration
+from tasks.spaces import configuration, resolved
+
+MOST_ANSWERS = 16  # that the endpoint writes at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Serving:
     settings: Settings
     endpoint: Endpoint | None
     work: Work
+    answers: Work  # of those that wait for the answering endpoint, so that no search waits behind them
     runs: Runs
     sheets: Sheets
     _known: dict[str, Any] = field(default_factory=dict)  # the configuration at a version
@@ -36,7 +39,9 @@ class Serving:
     def open(cls, index: Path, settings: Settings, endpoint: Endpoint | None, work: Work) -> "Serving":
         """Raises `UsageError` when there is no index."""
         opened = Index.open(index)
-        return cls(opened, open_index(index, settings), settings, endpoint, work, Runs(index), Sheets())
+        answers = Work(MOST_ANSWERS, waiting=0)
+        searcher = open_index(index, settings)
+        return cls(opened, searcher, settings, endpoint, work, answers, Runs(index), Sheets())
 
     def current(self) -> Configuration:
         """What documents would be made with now; the space is not compared while the model is not here."""
@@ -50,9 +55,16 @@ class Serving:
         known: Configuration = self._known["configuration"]
         return known
 
+    def in_time(self) -> Settings:
+        """Settings with the model of the index, under which a child is done before the request is given up."""
+        settings = resolved(self.index.path, self.settings)
+        deadline_s = min(settings.limits.deadline_s, self.work.timeout_s * 0.8)
+        return replace(settings, limits=replace(settings.limits, deadline_s=deadline_s))
+
     def close(self) -> None:
         self.runs.close()
         self.work.close()
+        self.answers.close()
         self.searcher.close()
         self.index.close()
 

@@ -1,18 +1,22 @@
 """Sessions: who a browser is, kept in a signed cookie, and the token that its writes must bring.
 
-The cookie is `role.expires.nonce.signature`; nothing of it is stored here, so that a server that was started again
-knows its sessions. The key is made from the tokens: another token ends all of them. Without a token (loopback) a
-session only ties the writes of a page to the browser that opened it.
+The cookie is `role.expires.nonce.signature`. Its key is made from the tokens and from a secret of the index
+(`dashboard.session_store`): a server that was started again knows its sessions, another token ends all of them, and
+signing out ends one, with every copy of its cookie. Without a token (loopback) a session only ties the writes of a
+page to the browser that opened it.
 """
 
 import hashlib
 import hmac
+import ipaddress
 import secrets
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
+
+from dashboard.session_store import SessionStore
 
 LASTS_S = 12 * 3600
 LONGEST_COOKIE = 300
@@ -31,11 +35,12 @@ class Session:
 class Sessions:
     """Makes and reads cookies."""
 
-    def __init__(self, tokens: Mapping[Role, str]) -> None:
+    def __init__(self, tokens: Mapping[Role, str], store: SessionStore) -> None:
         """`tokens` that are not ""; empty where none is asked for."""
         self._tokens = dict(tokens)
+        self._store = store
         secret = "\0".join(f"{role}={token}" for role, token in sorted(tokens.items()))
-        self._key = hmac.digest(secret.encode(), b"pincite session 1", "sha256")
+        self._key = hmac.digest(store.key, f"pincite session 2\0{secret}".encode(), "sha256")
         # Ports of one address share their cookies: another server's session keeps its own name.
         self.cookie = f"pincite_{hashlib.sha256(self._key).hexdigest()[:8]}"
         self.secured = bool(tokens)
@@ -55,16 +60,20 @@ class Sessions:
         return f"{signed}.{self._sign('cookie', signed)}"
 
     def read(self, cookie: str, now: float) -> Session | None:
-        """The session of a cookie; None when it is not ours, was changed or is over."""
+        """The session of a cookie; None when it is not ours, was changed, was ended or is over."""
         signed, _, signature = cookie[:LONGEST_COOKIE].rpartition(".")
         if not hmac.compare_digest(
             signature.encode("utf-8", "replace"), self._sign("cookie", signed).encode()
         ):
             return None
         role, expires, nonce = signed.split(".")
-        if int(expires) < now:
+        if int(expires) < now or self._store.is_ended(nonce, int(expires)):
             return None
         return next((Session(one, int(expires), nonce) for one in get_args(Role) if one == role), None)
+
+    def end(self, session: Session) -> None:
+        """Signs it out: no copy of its cookie is a session any more."""
+        self._store.end(session.nonce, session.expires)
 
     def csrf(self, session: Session) -> str:
         """The token that each write of this session brings."""
@@ -90,6 +99,7 @@ class Rate:
 
     def wait_s(self, key: str, now: float) -> float:
         """0 when the event may happen, which counts it; else the seconds until it may."""
+        key = _network(key)
         with self._lock:
             events = self._events.setdefault(key, deque())
             self._events.move_to_end(key)
@@ -101,3 +111,12 @@ class Rate:
             while len(self._events) > self._KEYS:
                 self._events.popitem(last=False)
             return 0.0
+
+
+def _network(address: str) -> str:
+    """The address of a client; of IPv6 the network of 64 bits, all of which one client may have."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    return str(ipaddress.ip_network((found, 64), strict=False)) if found.version == 6 else address

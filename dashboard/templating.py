@@ -19,6 +19,7 @@ from starlette.types import Scope
 
 from dashboard.security import Principal
 from schemas.showing import one_line, shown
+from storage.choosing import reason_digest
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -65,6 +66,7 @@ def environment() -> Environment:
         "duration": duration,
         "decimal": decimal,
         "line": one_line,
+        "digest": reason_digest,
         "base64": lambda data: base64.b64encode(data).decode("ascii"),
         "segment": lambda text: quote(text, safe=""),
         "query": lambda values: urlencode([(k, v) for k, v in values.items() if v not in ("", None)]),

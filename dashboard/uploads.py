@@ -1,9 +1,17 @@
-"""Uploads: a file put into the folder of a collection, whole or not at all, never over another without a word."""
+"""Uploads: a file put into the folder of a collection, whole or not at all, never over another without a word.
 
+It is written beside its place under a hidden name, which its writer holds locked: what a writer that was killed left
+behind can be told from what is being written.
+"""
+
+import fcntl
+import logging
 import os
+import re
 import secrets
 import shutil
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,6 +19,8 @@ from schemas.errors import NotFound, UsageError
 from schemas.records import Collection
 from schemas.showing import one_line
 
+_DRAFT = re.compile(r"\.[0-9a-f]{16}\.upload")
+_logger = logging.getLogger(__name__)
 LONGEST_NAME = 200  # bytes: file systems have 255, and the unfinished file's name is longer
 
 
@@ -47,19 +57,53 @@ def put(collection: Collection, relative: str, content: BinaryIO, replace: bool)
         )
     if target.is_symlink() or (target.exists() and not target.is_file()):
         raise UsageError(f"{one_line(relative)} is no regular file: it is left as it is")
-    draft = target.with_name(f".{secrets.token_hex(8)}.upload")
     try:
-        with draft.open("xb") as file:
+        with _draft(target.parent) as (draft, file):
             shutil.copyfileobj(content, file, 1 << 20)
             file.flush()
             os.fsync(file.fileno())
-        _settle(draft, target, replace)
+            _settle(draft, target, replace)
     except OSError as error:
         raise UsageError(f"{one_line(relative)} can't be written: {error.strerror}") from error
+    return target
+
+
+def sweep(folders: Iterable[Path]) -> int:
+    """Removes what writers that were killed left below the folders; how many files that were."""
+    swept = 0
+    for folder in folders:
+        for parent, _, names in os.walk(folder):
+            for name in filter(_DRAFT.fullmatch, names):
+                try:
+                    swept += _remove_if_left(Path(parent, name))
+                except OSError as error:
+                    _logger.warning("what is left of an upload can't be removed: %s", error)
+    return swept
+
+
+def _remove_if_left(draft: Path) -> bool:
+    if draft.is_symlink():
+        return False
+    with draft.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False  # it is being written
+        draft.unlink(missing_ok=True)
+    return True
+
+
+@contextmanager
+def _draft(folder: Path) -> Iterator[tuple[Path, BinaryIO]]:
+    """A file of ours under a hidden name, locked; gone at the end if it still has that name."""
+    draft = folder / f".{secrets.token_hex(8)}.upload"
+    try:
+        with draft.open("xb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield draft, file
     finally:
         with suppress(FileNotFoundError):
             draft.unlink()
-    return target
 
 
 def folder_of(collection: Collection) -> Path:

@@ -2,13 +2,22 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
 from typing import TypeVar
 
 from schemas.errors import IndexBusy
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Of a stream: `error` is what its thread raised."""
+
+    error: BaseException | None
 
 
 class Work:
@@ -29,19 +38,47 @@ class Work:
 
         Raises `IndexBusy` when the pool is full or the time is over.
         """
-        with self._lock:
-            if self._taken >= self._room:
-                raise IndexBusy(f"{self._room} requests are at work or waiting: ask again in a few seconds")
-            self._taken += 1
         within_s = self.timeout_s if timeout_s is None else timeout_s
-        future = self._pool.submit(piece)
-        future.add_done_callback(lambda _done: self._leave())
+        future = self._submit(piece)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), within_s)
         except TimeoutError as error:
             raise IndexBusy(
                 f"the request was not done after {within_s:g} s: ask again later, or ask for less"
             ) from error
+
+    def stream(self, pieces: Callable[[], Generator[T, None, None]]) -> AsyncIterator[T]:
+        """What `pieces` yields as it comes, each step in one thread of the pool.
+
+        Raises `IndexBusy` at once when the pool is full. The thread waits for no reader: what was yielded is kept
+        until it is read, so `pieces` must have an end. When the reader goes away it ends with its next piece.
+        """
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[T | _End] = asyncio.Queue()
+        gone = threading.Event()
+
+        def put(value: T | _End) -> None:
+            if not (gone.is_set() or loop.is_closed()):
+                loop.call_soon_threadsafe(queue.put_nowait, value)
+
+        def produce() -> None:
+            with closing(pieces()) as opened:
+                for piece in opened:
+                    put(piece)
+                    if gone.is_set():
+                        return
+
+        self._submit(produce).add_done_callback(lambda done: put(_End(_error_of(done))))
+        return _read(queue, gone)
+
+    def _submit(self, piece: Callable[[], T]) -> "Future[T]":
+        with self._lock:
+            if self._taken >= self._room:
+                raise IndexBusy(f"{self._room} requests are at work or waiting: ask again in a few seconds")
+            self._taken += 1
+        future = self._pool.submit(piece)
+        future.add_done_callback(lambda _done: self._leave())
+        return future
 
     def _leave(self) -> None:
         with self._lock:
@@ -50,3 +87,22 @@ class Work:
     def close(self) -> None:
         """Waits for no piece; those that wait for a thread are dropped."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _error_of(done: "Future[None]") -> BaseException | None:
+    if done.cancelled():
+        return IndexBusy("the server ends: ask again when it is back")
+    return done.exception()
+
+
+async def _read(queue: "asyncio.Queue[T | _End]", gone: threading.Event) -> AsyncIterator[T]:
+    try:
+        while True:
+            value = await queue.get()
+            if isinstance(value, _End):
+                if value.error is not None:
+                    raise value.error
+                return
+            yield value
+    finally:
+        gone.set()

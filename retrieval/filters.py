@@ -85,15 +85,18 @@ def document_filter(filters: Filters) -> Callable[[LiveDocument], bool]:
     return passes
 
 
+_MOST_NS = 2**63 - 1  # as the ledger stores them: the years 1678 to 2262
+
+
 def nanoseconds(time: datetime | None) -> int | None:
-    """Nanoseconds since the epoch, to the microsecond."""
+    """Nanoseconds since the epoch, to the microsecond; of a time that no file can have, the nearest that one can."""
     if time is None:
         return None
     try:
         seconds = math.floor(time.timestamp())
     except (OverflowError, ValueError, OSError) as error:
         raise UsageError(f"the date {time} is beyond what a file can have: {error}") from error
-    return seconds * 1_000_000_000 + time.microsecond * 1_000
+    return min(max(seconds * 1_000_000_000 + time.microsecond * 1_000, -_MOST_NS), _MOST_NS)
 
 
 def _language(name: str) -> str:

@@ -130,7 +130,7 @@ def run_of(index: Index, run_id: str) -> RunRow | None:
             .mappings()
             .first()
         )
-    return None if row is None else _run(dict(row))
+    return None if row is None else run_row(dict(row))
 
 
 def outcomes_of(index: Index, source: str, run_id: str) -> Mapping[str, int]:
@@ -200,10 +200,11 @@ def _sums(connection: sa.Connection, version: int, space_id: int) -> dict[str, i
 def _runs(connection: sa.Connection, limit: int) -> tuple[RunRow, ...]:
     runs = ledger.runs
     query = sa.select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(limit)
-    return tuple(_run(dict(row)) for row in connection.execute(query).mappings())
+    return tuple(run_row(dict(row)) for row in connection.execute(query).mappings())
 
 
-def _run(row: Mapping[str, Any]) -> RunRow:
+def run_row(row: Mapping[str, Any]) -> RunRow:
+    """Of a row of `runs`."""
     run = {name: row[name] for name in RunRow.__dataclass_fields__}
     if run["state"] == "running" and has_died(row["host"], row["pid"], row["process"]):
         run |= {"state": "broken", "message": DIED}

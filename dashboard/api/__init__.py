@@ -1,0 +1,21 @@
+"""The HTTP API, one module for each kind of thing."""
+
+from fastapi import APIRouter
+
+
+def routers() -> tuple[APIRouter, ...]:
+    """All of it, as /openapi.json describes it."""
+    from dashboard.api import (
+        ask,
+        document_parts,
+        documents,
+        evaluations,
+        overview,
+        runs,
+        search,
+        status,
+        uploads,
+    )
+
+    modules = (search, ask, documents, document_parts, uploads, runs, overview, evaluations, status)
+    return tuple(module.router for module in modules)

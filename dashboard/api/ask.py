@@ -1,6 +1,6 @@
 """POST /ask, as one JSON object or as server-sent events."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from dataclasses import asdict
 from json import dumps
 from typing import Annotated
@@ -10,8 +10,8 @@ from fastapi.responses import Response, StreamingResponse
 
 from dashboard.api.addresses import passage_address
 from dashboard.api.models import AskBody, AskResult, ServedCitation
-from dashboard.problems import described, problem_of, response_of
-from dashboard.serving import Served, Serving
+from dashboard.problems import WRITES, described, http_problem, problem_of, response_of
+from dashboard.serving import Asking, Served, Serving
 from retrieval.answers import resolve
 from retrieval.asking import Asked
 from retrieval.asking import ask as ask_index
@@ -33,11 +33,11 @@ router = APIRouter(tags=["ask"])
             "description": "The result; as events: `found` (the result without its answer), `piece` (words of the "
             "answer), then `done` (the whole result) or `error` (a problem).",
         },
-        **described(400, 409, 422, 500, 502, 503),
+        **described(400, 409, 502, *WRITES),
     },
 )
 async def ask(
-    body: AskBody, served: Served, accept: Annotated[str, Header()] = "application/json"
+    body: AskBody, served: Served, asking: Asking, accept: Annotated[str, Header()] = "application/json"
 ) -> AskResult | Response:
     """At most four passages under the threshold as prompt and citations, with the answer where a model is set.
 
@@ -48,11 +48,13 @@ async def ask(
     asked = await served.work.run(lambda: _ask(served, body))
     endpoint = None if asked.refused else served.endpoint
     if EVENTS in accept.lower():
-        return StreamingResponse(_events(asked, endpoint), media_type=EVENTS)
+        work = served.answers if endpoint else served.work  # without one, no answer is waited for
+        events = work.stream(lambda: _events(asked, endpoint))
+        return StreamingResponse(_while(asking.lasts, events), media_type=EVENTS)
     if endpoint is None:
         return _result(asked, None)
     try:
-        answer = await served.work.run(
+        answer = await served.answers.run(
             lambda: "".join(stream_answer(endpoint, asked.prompt or "")),
             endpoint.settings.deadline_s + endpoint.settings.timeout_s,  # it ends by its own deadline first
         )
@@ -99,7 +101,16 @@ def _citations(asked: Asked) -> Iterator[ServedCitation]:
         yield ServedCitation(**asdict(one), document_id=document_id, passage=address)
 
 
-def _events(asked: Asked, endpoint: Endpoint | None) -> Iterator[str]:
+async def _while(lasts: Callable[[], bool], events: AsyncIterator[str]) -> AsyncIterator[str]:
+    """The events until the session of who asked is over."""
+    async for event in events:
+        if not lasts():
+            yield _event("error", http_problem(401, "the session has ended").model_dump_json())
+            return
+        yield event
+
+
+def _events(asked: Asked, endpoint: Endpoint | None) -> Generator[str, None, None]:
     """Server-sent events; each datum is one line of JSON."""
     if endpoint is not None:
         yield _event("found", _result(asked, None).model_dump_json())

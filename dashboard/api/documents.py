@@ -1,9 +1,9 @@
 """GET /documents, /documents/{id} and /documents/{id}/passage."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from dashboard.api.models import (
@@ -13,14 +13,19 @@ from dashboard.api.models import (
     DocumentPage,
     PassageBody,
 )
+from dashboard.choice import LONGEST_REASON, Choice
 from dashboard.passage_page import POLICY, page_of_passage
 from dashboard.passages import has_pages, open_stretch, page_images
-from dashboard.problems import described
+from dashboard.problems import READS, described
+from dashboard.remedies import remedy_of
 from dashboard.rows import document_row
 from dashboard.serving import Served, Serving
 from retrieval.annotations import MEDIA_TYPE as ANNOTATION
 from retrieval.annotations import annotation
-from storage.listing import document_of, list_documents
+from schemas.records import Space
+from storage.browsing import Order, browse
+from storage.listing import document_of
+from storage.report import DocumentReport
 
 HTML = "text/html"
 PAGE_CONTEXT = 4_000  # characters on each side of a passage on its page
@@ -30,30 +35,55 @@ router = APIRouter(prefix="/documents", tags=["documents"])
 DocumentId = Annotated[str, Path(max_length=200, description="of a hit, a citation or a listing")]
 Offset = Annotated[int, Query(ge=0, le=_MOST_OFFSET, description="code points of the canonical text")]
 State = Literal["indexed", "failed", "stale", "pending", "running"]
+_Text = Annotated[str, Query(max_length=2_000)]
 
 
-@router.get("", responses=described(422, 500, 503))
+class Chosen:
+    """Which documents; all that is given must hold."""
+
+    def __init__(
+        self,
+        state: Annotated[State | None, Query()] = None,
+        collection: _Text = "",
+        words: Annotated[str, Query(max_length=2_000, description="in the path, in any case")] = "",
+        stage: Annotated[str, Query(max_length=2_000, description="of the failure")] = "",
+        kind: _Text = "",
+        reason: Annotated[str, Query(max_length=LONGEST_REASON, description="the whole reason")] = "",
+        order: Annotated[Order, Query(description="`path` is by source, then path")] = "path",
+        descending: Annotated[bool, Query()] = False,
+    ) -> None:
+        self.choice = Choice(
+            state or "", collection, words, stage, kind, reason, order=order, down=descending
+        )
+
+
+@router.get("", responses=described(404, *READS))
 async def documents(
     served: Served,
-    state: Annotated[State | None, Query()] = None,
+    chosen: Annotated[Chosen, Depends()],
     limit: Annotated[int, Query(ge=1, le=MOST_DOCUMENTS)] = 100,
     after: Annotated[str, Query(max_length=200, description="`next` of the page before")] = "",
 ) -> DocumentPage:
-    """Documents in the order of source, then path, a page at a time."""
-    page = await served.work.run(lambda: list_documents(served.index, served.current(), state, after, limit))
-    return DocumentPage(
-        documents=[DocumentBody.model_validate(document_row(one, page.space)) for one in page.documents],
-        total=page.total,
-        next=page.documents[-1].document_id if page.more else None,
-        version=page.version,
-    )
+    """Documents in an order, a page at a time."""
+
+    def find() -> DocumentPage:
+        wanted = chosen.choice.wanted(served.index)
+        page = browse(served.index, served.current(), wanted, after, limit)
+        return DocumentPage(
+            documents=[_body(served, one, page.space) for one in page.documents],
+            total=page.total,
+            next=page.documents[-1].document_id if page.more else None,
+            version=page.version,
+        )
+
+    return await served.work.run(find)
 
 
-@router.get("/{document_id}", responses=described(404, 422, 500, 503))
+@router.get("/{document_id}", responses=described(404, *READS))
 async def document(document_id: DocumentId, served: Served) -> DocumentBody:
     """One document: its state, what is stored of it, and its stamps."""
     report, space = await served.work.run(lambda: document_of(served.index, served.current(), document_id))
-    return DocumentBody.model_validate(document_row(report, space))
+    return _body(served, report, space)
 
 
 @router.get(
@@ -68,7 +98,7 @@ async def document(document_id: DocumentId, served: Served) -> DocumentBody:
             "description": "The passage; as `text/html` its page with the words marked, on page images of PDF and "
             "scans; as `application/ld+json` a W3C Web Annotation.",
         },
-        **described(404, 422, 500, 503),
+        **described(404, *READS),
     },
 )
 async def passage(
@@ -92,11 +122,16 @@ async def passage(
     return JSONResponse(asdict(found))
 
 
+def _body(served: Serving, report: DocumentReport, space: Space) -> DocumentBody:
+    more = {
+        "remedy": (remedy_of(report.kind) or None) if report.state == "failed" else None,
+        "waits": served.runs.waits(report.document_id),
+    }
+    return DocumentBody.model_validate(document_row(report, space) | more)
+
+
 def _page(served: Serving, document_id: str, start: int, end: int) -> Response:
     found, stored = open_stretch(served.index, document_id, start, end, PAGE_CONTEXT)
-    limits = served.settings.limits
-    deadline_s = min(limits.deadline_s, served.work.timeout_s * 0.8)  # done before the request is given up
-    settings = replace(served.settings, limits=replace(limits, deadline_s=deadline_s))
-    pages, missing = page_images(stored, start, end, settings) if has_pages(stored) else ((), "")
+    pages, missing = page_images(stored, start, end, served.in_time()) if has_pages(stored) else ((), "")
     policy = {"Content-Security-Policy": f"{POLICY}; frame-ancestors 'self'"}
     return HTMLResponse(page_of_passage(found, pages, missing), headers=policy)

@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from dashboard.passages import Passage
+from dashboard.why import Why
 from retrieval.answers import Unresolved
 from retrieval.citations import Citation
 from retrieval.filters import Filters
 from retrieval.refusal import MOST_PASSAGES
-from schemas.records import Hit
+from schemas.records import Collection, Hit
 
 MOST_HITS = 100
 MOST_CHARACTERS = 2_000  # of a question
@@ -59,6 +60,7 @@ class SearchBody(_Body):
         default=None, description="only passages under this cosine distance, at most four"
     )
     rerank: bool = False
+    explain: bool = Field(default=False, description="whether each hit says why it has its rank")
     filters: FilterBody = FilterBody()
 
 
@@ -77,6 +79,7 @@ class ServedHit(Hit):
 
     document_id: str = ""
     passage: str = ""
+    why: Why | None = None
 
 
 class SearchResult(BaseModel):
@@ -112,7 +115,7 @@ class AskResult(BaseModel):
 
 
 class DocumentBody(BaseModel):
-    """A document as `pincite documents --json` prints it."""
+    """A document as `pincite documents --json` prints it, with what can be done about it."""
 
     document: str
     document_id: str
@@ -138,6 +141,8 @@ class DocumentBody(BaseModel):
     encoder_fit: bool | None
     stamps: dict[str, str | int] | None
     warnings: list[dict[str, Any]]
+    remedy: str | None = Field(description="of a failure")
+    waits: bool = Field(description="an order that is not over names it")
 
 
 class DocumentPage(BaseModel):
@@ -165,8 +170,19 @@ class StatusBody(BaseModel):
     version: int
     stale: dict[str, int]
     sources: list[str]
+    collections: list[Collection]
     last_run: dict[str, Any] | None
 
 
 class Health(BaseModel):
     ok: Literal[True] = True
+
+
+class ThresholdBody(BaseModel):
+    """The cosine distance from which on `/ask` says no, unless a request brings its own."""
+
+    distance: float
+    doubt: str | None = Field(description="why it may not fit this index")
+    questions: str | None = Field(
+        description="the question set that it was measured on; null when it was not"
+    )

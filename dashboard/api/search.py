@@ -5,9 +5,10 @@ from dataclasses import asdict
 from fastapi import APIRouter
 
 from dashboard.api.addresses import passage_address
-from dashboard.api.models import SearchBody, SearchResult, ServedHit
-from dashboard.problems import described
+from dashboard.api.models import SearchBody, SearchResult, ServedHit, ThresholdBody
+from dashboard.problems import READS, WRITES, described
 from dashboard.serving import Served
+from dashboard.why import Why, why_of
 from retrieval.refusal import no_answer
 from retrieval.search import Results
 from schemas.records import Hit
@@ -17,7 +18,7 @@ from schemas.tables import document_of
 router = APIRouter(tags=["search"])
 
 
-@router.post("/search", responses=described(400, 409, 422, 500, 503))
+@router.post("/search", responses=described(400, 409, *WRITES))
 async def search(body: SearchBody, served: Served) -> SearchResult:
     """The best passages, each with its place; with a threshold it can say no (`refused`)."""
 
@@ -34,7 +35,10 @@ async def search(body: SearchBody, served: Served) -> SearchResult:
     results = await served.work.run(find)
     return SearchResult(
         query=body.query,
-        hits=[served_hit(hit) for hit in results.hits],
+        hits=[
+            served_hit(hit, why_of(body.query, body.mode, hit) if body.explain else None)
+            for hit in results.hits
+        ],
         refused=results.refused,
         message=_message(body, results),
         version=results.version,
@@ -42,10 +46,21 @@ async def search(body: SearchBody, served: Served) -> SearchResult:
     )
 
 
-def served_hit(hit: Hit) -> ServedHit:
+@router.get("/threshold", responses=described(*READS))
+async def threshold(served: Served) -> ThresholdBody:
+    """The measured threshold of the index, or the founding one."""
+    known = await served.work.run(served.searcher.threshold)
+    return ThresholdBody(
+        distance=known.distance,
+        doubt=known.warning or None,
+        questions=known.calibration.questions if known.calibration else None,
+    )
+
+
+def served_hit(hit: Hit, why: Why | None) -> ServedHit:
     document_id = document_of(hit.chunk_id)
     address = passage_address(document_id, hit.start, hit.end)
-    return ServedHit(**asdict(hit), document_id=document_id, passage=address)
+    return ServedHit(**asdict(hit), document_id=document_id, passage=address, why=why)
 
 
 def _message(body: SearchBody, results: Results) -> str | None:

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Response
 
 from dashboard.api.models import Health, StatusBody
-from dashboard.problems import described
+from dashboard.problems import READS, described
 from dashboard.rows import status_row
 from dashboard.serving import Served
 from storage.gauges import CONTENT_TYPE, metrics_text
@@ -12,7 +12,7 @@ from storage.report import index_report
 router = APIRouter(tags=["status"])
 
 
-@router.get("/status", responses=described(500, 503))
+@router.get("/status", responses=described(*READS))
 async def status(served: Served) -> StatusBody:
     """Counts, the live space, what is stale, the last run."""
     report = await served.work.run(lambda: index_report(served.index, served.current()))
@@ -22,7 +22,7 @@ async def status(served: Served) -> StatusBody:
 @router.get(
     "/metrics",
     response_class=Response,
-    responses={**described(500, 503), 200: {"content": {CONTENT_TYPE: {"schema": {"type": "string"}}}}},
+    responses={**described(*READS), 200: {"content": {CONTENT_TYPE: {"schema": {"type": "string"}}}}},
 )
 async def metrics(served: Served) -> Response:
     """Gauges of the index for Prometheus: documents by state, chunks, the last run of each collection."""

@@ -9,6 +9,7 @@ def routers() -> tuple[APIRouter, ...]:
         document,
         documents,
         evaluation,
+        events,
         login,
         migration,
         overview,
@@ -17,5 +18,5 @@ def routers() -> tuple[APIRouter, ...]:
         upload,
     )
 
-    modules = (overview, runs, documents, upload, document, search, evaluation, migration, login)
+    modules = (overview, events, runs, documents, upload, document, search, evaluation, migration, login)
     return tuple(module.router for module in modules)

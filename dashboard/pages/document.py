@@ -1,6 +1,5 @@
 """One document: its state and history, its text in chunks, its pages; and one passage of it."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -12,11 +11,9 @@ from dashboard.passages import has_pages, open_stretch, page_images
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
 from schemas.errors import NotFound
-from schemas.settings import Settings
 from storage.history import attempts_of, file_of, revisions_of
 from storage.listing import document_of
 from storage.whole_document import WholeDocument, read_whole
-from tasks.spaces import resolved
 
 LEAVES = 10  # pages of a document on one page of ours
 CONTEXT = 3_000  # characters on each side of a passage
@@ -57,7 +54,7 @@ async def sheet(
         whole = read_whole(served.index, document_id)
         if whole is None:
             raise NotFound("nothing of this document can be found")
-        return {"drawn": served.sheets.of(whole, number, _in_time(served)), "number": number}
+        return {"drawn": served.sheets.of(whole, number, served.in_time()), "number": number}
 
     return page(request.scope, "sheet.html.j2", **await served.work.run(draw))
 
@@ -81,17 +78,10 @@ async def passage_pages(
 
     def draw() -> dict[str, Any]:
         _, stored = open_stretch(served.index, document_id, start, end, 0)
-        pages, missing = page_images(stored, start, end, _in_time(served))
+        pages, missing = page_images(stored, start, end, served.in_time())
         return {"pages": pages, "missing": missing}
 
     return page(request.scope, "passage_pages.html.j2", **await served.work.run(draw))
-
-
-def _in_time(served: Serving) -> Settings:
-    """Settings with the model of the index, under which a child is done before the request is given up."""
-    settings = resolved(served.index.path, served.settings)
-    deadline_s = min(settings.limits.deadline_s, served.work.timeout_s * 0.8)
-    return replace(settings, limits=replace(settings.limits, deadline_s=deadline_s))
 
 
 def _may_replace(served: Serving, source: str) -> dict[str, Any]:

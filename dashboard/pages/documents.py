@@ -1,33 +1,33 @@
 """Documents: filtered, ordered, a page at a time; failed ones retried."""
 
-from dataclasses import replace
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import Response
 
-from dashboard.pages.overview import live_values, progress_of
+from dashboard.choice import LONGEST_REASON, Choice
+from dashboard.live import live_of
+from dashboard.orders import MOST_RETRIED, retry_chosen, retry_matching
+from dashboard.pages.runs import live_part
 from dashboard.remedies import outlook_words, remedy_of
-from dashboard.runs import Wish
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
-from schemas.errors import NotFound, UsageError
-from schemas.records import Collection
-from storage.browsing import ORDERS, Wanted, browse, ids_of
+from storage.browsing import ORDERS, browse
 from storage.collections import read_collections
 from storage.listing import Listing, document_of
 from storage.report import STATES, DocumentReport
 
 ROWS = 50
-MOST_RETRIED = 20_000  # by one order: Prefect takes parameters up to 512 kB
 router = APIRouter(include_in_schema=False)
 
 _Text = Annotated[str, Query(max_length=2_000)]
+_Reason = Annotated[str, Query(max_length=LONGEST_REASON)]
 _FormText = Annotated[str, Form(max_length=2_000)]
 
 
 class Filter:
-    """The fields by which documents are chosen, as they stand in the address of the page."""
+    """A choice of documents as it stands in the address of the page."""
 
     def __init__(
         self,
@@ -36,42 +36,14 @@ class Filter:
         words: _Text = "",
         stage: _Text = "",
         kind: _Text = "",
-        reason: _Text = "",
+        reason: _Reason = "",
+        because: _Text = "",
         order: _Text = "path",
         down: _Text = "",
     ) -> None:
-        if state and state not in STATES:
-            raise UsageError(f"no document is ever {state!r}: ask for one of {', '.join(STATES)}")
-        if order and order not in ORDERS:
-            raise UsageError(f"documents have no order {order!r}: use one of {', '.join(ORDERS)}")
-        self.values = {
-            "state": state,
-            "collection": collection,
-            "words": words,
-            "stage": stage,
-            "kind": kind,
-            "reason": reason,
-            "order": order if order != "path" else "",
-            "down": "yes" if down else "",
-        }
-
-    def wanted(self, collections: tuple[Collection, ...]) -> Wanted:
-        """Raises `NotFound` for a collection that the index does not have."""
-        values = self.values
-        source = next((one.source for one in collections if one.name == values["collection"]), "")
-        if values["collection"] and not source:
-            raise NotFound(f"no collection is named {values['collection']!r}")
-        order = next((one for one in ORDERS if one == values["order"]), ORDERS[0])
-        return Wanted(
-            state=values["state"] or None,
-            source=source,
-            words=values["words"],
-            stage=values["stage"],
-            kind=values["kind"],
-            reason=values["reason"],
-            order=order,
-            descending=bool(values["down"]),
-        )
+        self.choice = Choice(state, collection, words, stage, kind, reason, because, order, bool(down))
+        fields = asdict(self.choice)
+        self.values = fields | {"order": order if order != "path" else "", "down": "yes" if down else ""}
 
 
 def _posted(
@@ -80,9 +52,10 @@ def _posted(
     words: _FormText = "",
     stage: _FormText = "",
     kind: _FormText = "",
-    reason: _FormText = "",
-) -> Filter:
-    return Filter(state, collection, words, stage, kind, reason)
+    reason: Annotated[str, Form(max_length=LONGEST_REASON)] = "",
+    because: _FormText = "",
+) -> Choice:
+    return Choice(state, collection, words, stage, kind, reason, because)
 
 
 @router.get("/ui/documents")
@@ -96,11 +69,15 @@ async def show(
 
     def find() -> dict[str, Any]:
         collections = read_collections(served.index)
-        listing = browse(served.index, served.current(), chosen.wanted(collections), after, ROWS)
+        wanted = chosen.choice.wanted(served.index)
+        listing = browse(served.index, served.current(), wanted, after, ROWS)
+        live = live_of(served)
         return _listed(served, listing) | {
             "collections": collections,
             "local": [one for one in collections if one.source.startswith("/")],
-            **live_values(served, progress_of(served)),
+            "reason": wanted.reason,
+            "progress": live.progress,
+            "orders": live.orders,
         }
 
     values = await served.work.run(find)
@@ -130,37 +107,16 @@ async def row(request: Request, served: Served, document_id: str) -> Response:
 async def retry(
     request: Request,
     served: Served,
-    chosen: Annotated[Filter, Depends(_posted)],
+    choice: Annotated[Choice, Depends(_posted)],
     document: Annotated[list[str] | None, Form(max_length=MOST_RETRIED)] = None,
     every: _FormText = "",
 ) -> Response:
     """Failed documents again: those that were chosen, or every one that matches."""
-    await served.work.run(lambda: _retry(served, chosen, tuple(document or ()), bool(every)))
-    progress = await served.work.run(lambda: progress_of(served))
-    return page(
-        request.scope, "live.html.j2", headers={"HX-Trigger": "retried"}, **live_values(served, progress)
-    )
-
-
-def _retry(served: Serving, chosen: Filter, document_ids: tuple[str, ...], every: bool) -> None:
-    collections = read_collections(served.index)
-    current = served.current()
     if every:
-        wanted = replace(chosen.wanted(collections), state="failed")
-        document_ids = ids_of(served.index, current, wanted, MOST_RETRIED)
-        if len(document_ids) > MOST_RETRIED:
-            raise UsageError(
-                f"more than {MOST_RETRIED:,} documents match: use `pincite retry --reason`, which takes them all"
-            )
-    if not document_ids:
-        raise UsageError("no document was chosen: tick those to retry")
-    reports = [document_of(served.index, current, one)[0] for one in document_ids[:200]]
-    if not every and (well := [one.path for one in reports if one.state != "failed"]):
-        raise UsageError(f"{well[0]} is not failed: only failed documents are retried")
-    names = {one.collection for one in reports}
-    whole = len(document_ids) <= len(reports) and len(names) == 1
-    words = f"Retry {reports[0].path}" if len(document_ids) == 1 else f"Retry {len(document_ids):,} documents"
-    served.runs.ask(Wish.nightly(words, names.pop() if whole else None, document_ids))
+        await served.work.run(lambda: retry_matching(served, choice))
+    else:
+        await served.work.run(lambda: retry_chosen(served, document or ()))
+    return await live_part(request, served, {"HX-Trigger": "retried"})
 
 
 def _listed(served: Serving, listing: Listing) -> dict[str, Any]:

@@ -1,29 +1,24 @@
 """Evaluation: what was kept of each, and the trend."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from markupsafe import Markup
 
-from dashboard.serving import Served, Serving
+from dashboard.evaluations import MAIN_CUT, Series, kept_evaluation, series_of
+from dashboard.serving import Served
 from dashboard.templating import page
 from dashboard.trend import line_trend
 from evaluation.metrics import CUTS
-from evaluation.results import Milestone, milestone
-from schemas.errors import NotFound
-from schemas.evaluation import Judged
-from storage.evaluations import find, kept, read
+from evaluation.results import Milestone
 
-MAIN_CUT = 4  # passages that a reader is given
-MOST_LISTED = 200
 router = APIRouter(prefix="/ui/evaluation", include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """The kept evaluations of one question set, oldest first."""
+class Shown:
+    """The kept evaluations of one question set, oldest first, with their trend."""
 
     name: str
     milestones: tuple[Milestone, ...]
@@ -32,7 +27,7 @@ class Series:
 
 @router.get("")
 async def show(request: Request, served: Served) -> Response:
-    series = await served.work.run(lambda: _series(served))
+    series = await served.work.run(lambda: [_shown(one) for one in series_of(served.index)])
     return page(
         request.scope, "evaluation.html.j2", active="evaluation", cut=MAIN_CUT, cuts=CUTS, series=series
     )
@@ -40,47 +35,24 @@ async def show(request: Request, served: Served) -> Response:
 
 @router.get("/{name}")
 async def one(request: Request, served: Served, name: str) -> Response:
-    values = await served.work.run(lambda: _one(served, name))
+    found = await served.work.run(lambda: kept_evaluation(served.index, name))
     return page(
-        request.scope, "evaluation_one.html.j2", active="evaluation", cut=MAIN_CUT, cuts=CUTS, **values
+        request.scope,
+        "evaluation_one.html.j2",
+        active="evaluation",
+        cut=MAIN_CUT,
+        cuts=CUTS,
+        made=found.made,
+        lost=found.lost,
+        bluffs=found.bluffs,
     )
 
 
-def _series(served: Serving) -> list[Series]:
-    by_set: dict[tuple[str, str], list[Milestone]] = {}
-    for result in kept(served.index.path):
-        made = milestone(result)
-        by_set.setdefault((made.set_name, made.set_sha256), []).append(made)
-    return [
-        Series(
-            name,
-            tuple(made),
-            line_trend(
-                f"Recall@{MAIN_CUT} of {name} over {len(made)} evaluations",
-                [_point(one) for one in made],
-            ),
-        )
-        for (name, _), made in sorted(by_set.items())
-    ]
+def _shown(one: Series) -> Shown:
+    label = f"Recall@{MAIN_CUT} of {one.name} over {len(one.milestones)} evaluations"
+    return Shown(one.name, one.milestones, line_trend(label, [_point(made) for made in one.milestones]))
 
 
 def _point(made: Milestone) -> tuple[str, float, float, float]:
     share = made.recall[MAIN_CUT]
     return f"version {made.version}", share.value or 0.0, share.low or 0.0, share.high or 0.0
-
-
-def _one(served: Serving, name: str) -> dict[str, Any]:
-    path = find(served.index.path, name) if name.replace("-", "").isalnum() else None
-    if path is None or path.parent.parent != served.index.path:
-        raise NotFound(f"no evaluation {name!r} is kept")
-    result = read(path)
-    main = [row for row in result.rows if row.strategy == result.main]
-    return {
-        "made": milestone(result),
-        "lost": [row for row in main if _is_lost(row)][:MOST_LISTED],
-        "bluffs": [row for row in main if row.role == "unanswerable" and row.answered][:MOST_LISTED],
-    }
-
-
-def _is_lost(row: Judged) -> bool:
-    return row.role == "answerable" and (row.rank is None or row.rank > MAIN_CUT)

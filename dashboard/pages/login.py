@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from dashboard.guard import LOGIN, cookie_header
-from dashboard.sessions import LASTS_S, Sessions
+from dashboard.sessions import LASTS_S, Session, Sessions
 from dashboard.templating import page
 
 router = APIRouter(include_in_schema=False)
@@ -38,7 +38,11 @@ async def sign_in(
 
 @router.post("/ui/logout")
 async def sign_out(request: Request) -> Response:
+    """Ends the session for every copy of its cookie."""
     sessions: Sessions = request.state.sessions
+    session: Session | None = request.state.session
+    if session is not None:
+        sessions.end(session)
     return RedirectResponse(LOGIN, 303, {"Set-Cookie": cookie_header(sessions.cookie, "", 0)})
 
 

@@ -5,12 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
-from dashboard.pages.overview import live_values, progress_of
-from dashboard.runs import Wish, cancel_run
+from dashboard.live import live_of
+from dashboard.orders import update
+from dashboard.runs import cancel_run
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
-from schemas.errors import NotFound
-from storage.collections import read_collections
 
 router = APIRouter(prefix="/ui/runs", include_in_schema=False)
 
@@ -20,16 +19,8 @@ async def ask(
     request: Request, served: Served, collection: Annotated[str, Form(max_length=500)] = ""
 ) -> Response:
     """A run over one collection, or over all."""
-
-    def order() -> None:
-        names = {one.name for one in read_collections(served.index)}
-        if collection and collection not in names:
-            raise NotFound(f"no collection is named {collection!r}")
-        words = f"Bring {collection} up to date" if collection else "Bring all collections up to date"
-        served.runs.ask(Wish.nightly(words, collection or None))
-
-    await served.work.run(order)
-    return await _live(request, served)
+    await served.work.run(lambda: update(served, collection))
+    return await live_part(request, served)
 
 
 @router.post("/cancel")
@@ -44,9 +35,10 @@ async def cancel(
         await served.work.run(lambda: served.runs.withdraw(order))
     else:
         await served.work.run(lambda: cancel_run(served.index, run))
-    return await _live(request, served)
+    return await live_part(request, served)
 
 
-async def _live(request: Request, served: Serving) -> Response:
-    progress = await served.work.run(lambda: progress_of(served))
-    return page(request.scope, "live.html.j2", **live_values(served, progress))
+async def live_part(request: Request, served: Serving, headers: dict[str, str] | None = None) -> Response:
+    """The part of a page that shows what goes on, after something was asked for."""
+    live = await served.work.run(lambda: live_of(served))
+    return page(request.scope, "live.html.j2", headers=headers, progress=live.progress, orders=live.orders)

@@ -13,6 +13,7 @@ from dashboard.marks import TermCount, marked
 from dashboard.problems import Problem, problem_of
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
+from dashboard.why import shares_of
 from retrieval.filters import Filters
 from retrieval.fusion import RRF_K
 from retrieval.ranking import Mode
@@ -130,14 +131,7 @@ def _told(known: Threshold) -> dict[str, Any]:
 
 
 def _shown(query: str, mode: Mode, hit: Hit) -> ShownHit:
-    fused = mode == "hybrid"
-    return ShownHit(
-        hit,
-        document_of(hit.chunk_id),
-        *marked(query, hit.content),
-        1 / (RRF_K + hit.dense_rank) if fused and hit.dense_rank else None,
-        1 / (RRF_K + hit.bm25_rank) if fused and hit.bm25_rank else None,
-    )
+    return ShownHit(hit, document_of(hit.chunk_id), *marked(query, hit.content), *shares_of(mode, hit))
 
 
 def _several(given: str) -> tuple[str, ...]:

@@ -41,6 +41,10 @@
       live.innerHTML = told;
       htmx.process(live);
     });
+    events.addEventListener("over", () => {
+      events.close(); // it would ask again and again
+      say("This session has ended: load the page again to sign in.", true);
+    });
     events.addEventListener("ended", () => {
       say("The run has ended.");
       const summary = one("#summary");

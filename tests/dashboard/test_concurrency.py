@@ -3,11 +3,15 @@
 import asyncio
 import threading
 import time
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from dashboard.live import Feed, Live
 from dashboard.work import Work
 from schemas.errors import IndexBusy
 from tests.dashboard.conftest import Server, reindex, serving
@@ -95,3 +99,79 @@ def test_work_beyond_the_room_and_the_time_is_refused_and_the_rest_goes_on() -> 
     results = asyncio.run(crowd())
     assert [type(one) for one in results[:4]] == [IndexBusy] * 4 and results[4] == "free again"
     assert "3 requests are at work" in str(results[3]) and "not done after 0.5 s" in str(results[0])
+
+
+def test_a_stream_takes_a_place_of_the_pool_until_it_ends() -> None:
+    released = threading.Event()
+
+    def pieces() -> Generator[str, None, None]:
+        yield "first"
+        assert released.wait(20)
+        yield "last"
+
+    async def crowd() -> list[str]:
+        work = Work(threads=1, waiting=0)
+        try:
+            first = work.stream(pieces)
+            with pytest.raises(IndexBusy, match="1 requests are at work"):
+                work.stream(pieces)
+            read = [await anext(first)]
+            released.set()
+            read += [piece async for piece in first]
+            return [*read, await work.run(lambda: "free again")]
+        finally:
+            work.close()
+
+    assert asyncio.run(crowd()) == ["first", "last", "free again"]
+
+
+def test_a_stream_ends_when_its_reader_goes_and_says_what_went_wrong() -> None:
+    closed = threading.Event()
+
+    def endless() -> Generator[int, None, None]:
+        try:
+            while True:
+                yield 1
+                time.sleep(0.01)
+        finally:
+            closed.set()
+
+    def broken() -> Generator[int, None, None]:
+        yield 1
+        raise IndexBusy("the fault")
+
+    async def leave() -> None:
+        work = Work(threads=1, waiting=0)
+        try:
+            async with aclosing(work.stream(endless)) as opened:  # type: ignore[type-var]
+                assert await anext(opened) == 1
+            assert await asyncio.to_thread(closed.wait, 20)
+            await asyncio.sleep(0.05)
+            with pytest.raises(IndexBusy, match="the fault"):
+                _ = [piece async for piece in work.stream(broken)]
+        finally:
+            work.close()
+
+    asyncio.run(leave())
+
+
+def test_however_many_are_told_the_ledger_is_looked_at_once_a_beat() -> None:
+    looks: list[float] = []
+
+    def look() -> Live:
+        looks.append(time.monotonic())
+        return Live(None, ())
+
+    async def told() -> None:
+        feed = Feed(look, beat_s=0.2)
+
+        async def listen() -> None:
+            for _ in range(20):
+                await feed.told()
+                await asyncio.sleep(0.05)
+
+        await asyncio.gather(*(listen() for _ in range(50)))
+
+    asyncio.run(told())
+    apart = [later - earlier for earlier, later in pairwise(looks)]
+    assert 2 <= len(looks) <= 8 and min(apart) >= 0.17

@@ -1,10 +1,13 @@
 """GET /documents, one document, its passages, /status and /healthz."""
 
+import base64
 import http.client
+import io
 from pathlib import Path
 
 import httpx
 import pytest
+from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.dashboard.conftest import HOSTILE_NAME, SAMPLES, Ids, Server, reindex, serving
@@ -134,3 +137,51 @@ def test_hostile_names_are_text_on_the_page(client: httpx.Client, ids: Ids) -> N
     page = client.get(address, headers={"Accept": "text/html"}).text
     assert "<script" not in page and "<img src=x" not in page and "<iframe" not in page
     assert "\u202e" not in page and "\x1b" not in page
+
+
+def test_the_text_of_a_document_is_read_in_stretches_and_its_chunks_are_slices_of_it(
+    client: httpx.Client, ids: Ids
+) -> None:
+    address = f"/documents/{ids['handbook.md']}"
+    whole = client.get(f"{address}/text").json()
+    assert whole["text"] == (SAMPLES / "operator-handbook.md").read_text(encoding="utf-8")
+    assert (whole["characters"], whole["next"], whole["pages"]) == (len(whole["text"]), None, [])
+    read, start = "", 0
+    while start is not None:
+        part = client.get(f"{address}/text", params={"start": start, "limit": 1_000}).json()
+        read, start = read + part["text"], part["next"]
+    assert read == whole["text"]
+    assert client.get(f"{address}/text", params={"start": 10**6}).json()["text"] == ""
+    chunks, first = [], 0
+    while first is not None:
+        page = client.get(f"{address}/chunks", params={"first": first, "limit": 2}).json()
+        chunks, first = chunks + page["chunks"], page["next"]
+    assert len(chunks) == page["total"] > 2
+    for one in chunks:
+        assert whole["text"][one["start"] : one["end"]] == one["content"]
+    assert client.get(chunks[0]["passage"]).json()["quote"] == chunks[0]["content"]
+
+
+def test_attempts_and_versions_are_those_of_the_page(client: httpx.Client, ids: Ids) -> None:
+    attempts = client.get(f"/documents/{ids['nothing.txt']}/attempts").json()["attempts"]
+    assert [(one["outcome"], one["kind"]) for one in attempts] == [("failed", "unreadable")]
+    versions = client.get(f"/documents/{ids['bulletin.pdf']}/versions").json()
+    assert [one["ended_version"] for one in versions["revisions"]] == [None]
+    assert versions["file"]["sha256"] == versions["revisions"][0]["source_sha256"]
+    for part in ("attempts", "versions", "text", "chunks", "pages/1"):
+        assert client.get(f"/documents/none/{part}").status_code == 404
+    for part in ("text", "chunks"):
+        assert client.get(f"/documents/{ids['nothing.txt']}/{part}").status_code == 404, "nothing is stored"
+
+
+def test_a_page_comes_with_its_image_and_what_was_found_on_it(client: httpx.Client, ids: Ids) -> None:
+    address = f"/documents/{ids['bulletin.pdf']}"
+    (first, *_) = client.get(f"{address}/text").json()["pages"]
+    page = client.get(f"{address}/pages/1").json()
+    assert (page["width"], page["height"]) == (first["width"], first["height"])
+    image = Image.open(io.BytesIO(base64.b64decode(page["image"])))
+    assert image.format == "WEBP" and page["image_type"] == "image/webp"
+    assert {"heading", "paragraph"} <= {one["kind"] for one in page["blocks"]}
+    assert all(len(one["corners"]) == 4 for one in page["blocks"])
+    told = client.get(f"{address}/pages/99")
+    assert told.status_code == 404 and "no page 99" in told.json()["detail"]

@@ -4,14 +4,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import httpx
 import pytest
 from playwright.sync_api import Browser
 
-from dashboard.pages.document import _in_time
 from dashboard.serving import Serving
 from dashboard.work import Work
 from schemas.settings import Settings
@@ -119,9 +116,12 @@ def test_the_counts_of_the_overview_are_those_of_the_ledger(
 
 
 def test_pages_are_drawn_with_the_model_of_the_index(tmp_path: Path) -> None:
-    with Index.create(tmp_path, replace(space(), model="other"), "/models/other") as index:
-        served = SimpleNamespace(index=index, settings=Settings(), work=Work(timeout_s=10.0))
-        settings = _in_time(cast(Serving, served))
+    Index.create(tmp_path, replace(space(), model="other"), "/models/other").close()
+    served = Serving.open(tmp_path, Settings(), None, Work(timeout_s=10.0))
+    try:
+        settings = served.in_time()
+    finally:
+        served.close()
     assert (settings.model, settings.limits.deadline_s) == ("/models/other", 8.0)
 
 

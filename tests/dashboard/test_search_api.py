@@ -1,12 +1,15 @@
 """POST /search and /ask."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from dashboard.serving import MOST_ANSWERS
 from tests.dashboard.conftest import HOSTILE, HOSTILE_NAME, Ids, Server, serving
 from tests.doubles.chat_server import answering, delta, refusing, sse
 from tests.doubles.chat_server import serving as chatting
@@ -32,6 +35,8 @@ def test_filters_leave_what_they_name_and_k_bounds(client: httpx.Client) -> None
         ({"types": ["pdf"]}, {"bulletin.pdf"}),
         ({"documents": ["hand*"]}, {"handbook.md"}),
         ({"modified_since": "2199-01-01T00:00:00Z"}, set()),
+        ({"types": ["pdf"], "modified_since": "0985-03-26T00:00:00Z"}, {"bulletin.pdf"}),
+        ({"types": ["pdf"], "modified_before": "9999-12-31T00:00:00Z"}, {"bulletin.pdf"}),
         ({"folders": ["none"]}, set()),
     ):
         result = client.post("/search", json=body | {"filters": filters}).json()
@@ -39,6 +44,29 @@ def test_filters_leave_what_they_name_and_k_bounds(client: httpx.Client) -> None
         assert bool(result["searched"]) == bool(documents)
         assert documents or result["message"] == "no passage of the index passes the filters"
     assert len(client.post("/search", json=body | {"k": 1}).json()["hits"]) == 1
+
+
+def test_a_hit_says_why_it_has_its_rank_when_it_is_asked(client: httpx.Client) -> None:
+    body = {"query": "mechanical seal", "k": 3, "explain": True}
+    hits = client.post("/search", json=body).json()["hits"]
+    assert len(hits) == 3
+    for hit in hits:
+        shares = [hit["why"][f"{leg}_share"] for leg in ("dense", "bm25")]
+        ranks = [hit["dense_rank"], hit["bm25_rank"]]
+        rrf_k = hit["why"]["rrf_k"]
+        assert shares == [1 / (rrf_k + rank) if rank else None for rank in ranks]
+        assert sum(filter(None, shares)) == pytest.approx(hit["score"])
+    assert {"mechanical", "seal"} & {one["term"] for hit in hits for one in hit["why"]["terms"]}
+    plain = client.post("/search", json=body | {"explain": False}).json()["hits"]
+    assert [one["why"] for one in plain] == [None] * 3
+    (one,) = client.post("/search", json=body | {"mode": "bm25", "k": 1}).json()["hits"]
+    assert one["why"]["dense_share"] is None and one["why"]["bm25_share"] is None, "nothing was fused"
+
+
+def test_the_threshold_of_an_ask_is_told(client: httpx.Client) -> None:
+    told = client.get("/threshold").json()
+    assert told["distance"] == client.post("/ask", json={"question": QUESTION}).json()["threshold"]
+    assert (told["questions"], told["doubt"]) == (None, None), "the founding one, measured with this model"
 
 
 def test_a_refusal_is_an_answer_and_not_an_error(client: httpx.Client) -> None:
@@ -172,6 +200,30 @@ def test_an_endpoint_that_fails_leaves_the_citations(asking: Any) -> None:
     events = events_of(asking(sse(delta("It st")), "text/event-stream")[0])
     assert [name for name, _ in events] == ["found", "piece", "error"]
     assert events[-1][1]["status"] == 502 and "ended the stream" in events[-1][1]["detail"]
+
+
+def test_answers_that_are_waited_for_are_bounded_and_hold_up_no_search(asking: Any) -> None:
+    released, arrived = threading.Event(), threading.Semaphore(0)
+
+    def slow(handler: Any) -> None:
+        arrived.release()
+        released.wait(60)
+        answering("It stops [1].")(handler)
+
+    with ThreadPoolExecutor(MOST_ANSWERS) as pool:
+        try:
+            waiting = [pool.submit(asking, slow, "text/event-stream") for _ in range(MOST_ANSWERS)]
+            assert all(arrived.acquire(timeout=60) for _ in waiting)
+            for accept in ("text/event-stream", "application/json"):
+                told, _ = asking(slow, accept)
+                assert told.status_code == 503 and told.headers["retry-after"]
+                refused, _ = asking(slow, accept, threshold=0.01)
+                assert refused.status_code == 200 and "NO ANSWER" in refused.text
+        finally:
+            released.set()
+        for one in waiting:
+            assert events_of(one.result()[0])[-1][1]["answer"] == "It stops [1]."
+    assert asking(answering("Free again."), "application/json")[0].json()["answer"] == "Free again."
 
 
 def test_hostile_text_is_data_in_prompt_and_json(client: httpx.Client, ids: Ids) -> None:

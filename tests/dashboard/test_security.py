@@ -8,7 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from dashboard.guard import HEADERS, BodyLimits
+from dashboard.bodies import BodyLimits
+from dashboard.guard import HEADERS
 from dashboard.security import access_of
 from schemas.errors import UsageError
 from tests.dashboard.conftest import Server, serving

@@ -8,12 +8,21 @@ from pathlib import Path
 import httpx
 import pytest
 
+from dashboard.session_store import SessionStore
 from dashboard.sessions import LASTS_S, Rate, Sessions
 from tests.dashboard.conftest import Server, serving
 
 OPERATOR, VIEWER = "operator-of-the-tests-0123", "viewer-of-the-tests-01234567"
 TOKENS = {"PINCITE_TOKEN": OPERATOR, "PINCITE_VIEWER_TOKEN": VIEWER}
 HTML = {"Accept": "text/html"}
+API_WRITES = (
+    ("POST", "/runs"),
+    ("POST", "/runs/any/cancel"),
+    ("POST", "/orders/any/cancel"),
+    ("POST", "/retry"),
+    ("POST", "/documents"),
+    ("PUT", "/documents/any/file"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +84,11 @@ def test_a_viewer_reads_and_changes_nothing(closed: Server) -> None:
                 == 200
             )
             assert program.post("/ui/runs", headers=own).status_code == 403
+            for path in ("/overview", "/runs", "/orders", "/documents", "/evaluations", "/threshold"):
+                assert program.get(path, headers=own).status_code == 200, path
+            for method, path in API_WRITES:
+                told = program.request(method, path, headers=own)
+                assert told.status_code == 403 and "may only read" in told.json()["detail"], path
 
 
 def test_a_write_under_a_cookie_needs_the_token_of_its_session(closed: Server) -> None:
@@ -83,8 +97,8 @@ def test_a_write_under_a_cookie_needs_the_token_of_its_session(closed: Server) -
         sign_in(other, OPERATOR)
         foreign = csrf_of(other.get("/", headers=HTML).text)
         for headers in ({}, {"X-CSRF-Token": "x"}, {"X-CSRF-Token": foreign}):
-            for path in ("/ui/runs", "/ui/logout"):
-                assert client.post(path, headers=headers).status_code == 403
+            for method, path in (("POST", "/ui/runs"), ("POST", "/ui/logout"), *API_WRITES):
+                assert client.request(method, path, headers=headers).status_code == 403, path
             told = client.post("/search", headers=headers, json={"query": "pump", "mode": "bm25"})
             assert told.status_code == 403
             upload = client.post("/ui/upload", headers=headers, files={"file": ("a.txt", b"text")})
@@ -126,18 +140,107 @@ def test_without_a_token_a_write_of_a_page_needs_its_session_too(server: Server)
         assert client.post("/search", json={"query": "pump", "mode": "bm25"}).status_code == 200
 
 
-def test_a_cookie_that_was_changed_or_is_old_is_none() -> None:
-    sessions = Sessions({"operator": OPERATOR, "viewer": VIEWER})
+def test_a_session_that_was_signed_out_is_over_for_every_copy_of_its_cookie(
+    index: Path, closed: Server
+) -> None:
+    with closed.client() as client:
+        sign_in(client, OPERATOR)
+        copied = {"Cookie": "; ".join(f"{name}={value}" for name, value in client.cookies.items())}
+        with serving(index, **TOKENS) as other, closed.client() as thief, other.client() as elsewhere:
+            assert thief.get("/status", headers=copied).status_code == 200
+            assert elsewhere.get("/status", headers=copied).status_code == 200
+            own = csrf_of(client.get("/", headers=HTML).text)
+            assert client.post("/ui/logout", data={"csrf": own}).status_code == 303
+            assert thief.get("/status", headers=copied).status_code == 401
+            assert elsewhere.get("/status", headers=copied).status_code == 401
+
+
+def test_no_index_knows_the_sessions_of_another(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    one, two = (Sessions({}, SessionStore(tmp_path / name)) for name in ("one", "two"))
+    cookie = one.begin("anonymous", 1_000)
+    assert one.read(cookie, 1_000) is not None and two.read(cookie, 1_000) is None
+    assert one.cookie != two.cookie, "a browser keeps both, though they differ by their port alone"
+    again = Sessions({}, SessionStore(tmp_path / "one"))
+    assert again.read(cookie, 1_000) is not None, "a server that was started again knows its sessions"
+    for path, mode in (
+        (tmp_path / "one" / "sessions", 0o700),
+        (tmp_path / "one" / "sessions" / "key", 0o600),
+    ):
+        assert path.stat().st_mode & 0o777 == mode
+
+
+def test_where_the_index_can_not_be_written_sessions_last_as_long_as_the_server(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    no_folder = tmp_path / "file"
+    no_folder.write_text("")
+    sessions = Sessions({}, SessionStore(no_folder))
+    assert "sessions end with this server" in caplog.text
+    now = time.time()
+    cookie = sessions.begin("anonymous", now)
+    session = sessions.read(cookie, now)
+    assert session is not None
+    assert Sessions({}, SessionStore(no_folder)).read(cookie, now) is None
+    sessions.end(session)
+    assert sessions.read(cookie, now) is None
+
+
+def test_ended_sessions_are_forgotten_when_their_time_is_over(tmp_path: Path) -> None:
+    sessions = Sessions({}, SessionStore(tmp_path))
+    for began in (time.time() - 2 * LASTS_S, time.time()):
+        cookie = sessions.begin("anonymous", began)
+        session = sessions.read(cookie, began)
+        assert session is not None
+        sessions.end(session)
+    assert len(list((tmp_path / "sessions").glob("ended-*"))) == 1
+
+
+def test_wrong_tokens_are_limited_and_the_right_one_is_not(closed: Server) -> None:
+    with closed.client() as client:
+        for _ in range(30):
+            right = client.get("/status", headers={"Authorization": f"Bearer {OPERATOR}"})
+            assert right.status_code == 200
+        told = [
+            client.get("/status", headers={"Authorization": f"Bearer wrong-{number}"}) for number in range(25)
+        ]
+        assert [one.status_code for one in told] == [401] * 20 + [429] * 5
+        assert 1 <= int(told[-1].headers["retry-after"]) <= 61
+        assert told[-1].headers["content-type"] == "application/problem+json"
+        assert client.get("/status").status_code == 401, "who sends no token guesses none"
+        right = client.get("/status", headers={"Authorization": f"Bearer {OPERATOR}"})
+        assert right.status_code == 200
+
+
+def test_a_stream_of_events_ends_with_its_session(closed: Server) -> None:
+    with closed.client() as client, closed.client() as other:
+        sign_in(client, OPERATOR)
+        own = csrf_of(client.get("/", headers=HTML).text)
+        sign_in(other, VIEWER)
+        with client.stream("GET", "/ui/events") as events, other.stream("GET", "/ui/events") as others:
+            lines, kept = events.iter_lines(), others.iter_lines()
+            assert next(lines) == next(kept) == "event: live"
+            with closed.client() as again:
+                again.cookies.update(client.cookies)
+                assert again.post("/ui/logout", data={"csrf": own}).status_code == 303
+            assert list(lines)[-3:-1] == ["event: over", "data: signed out"]
+            assert any(line == "event: live" for line in kept), "the session of another goes on"
+
+
+def test_a_cookie_that_was_changed_or_is_old_is_none(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path)
+    sessions = Sessions({"operator": OPERATOR, "viewer": VIEWER}, store)
     cookie = sessions.begin("viewer", 1_000)
     session = sessions.read(cookie, 1_000)
     assert session is not None and session.role == "viewer"
     assert sessions.read(cookie, 1_000 + LASTS_S + 1) is None
     assert sessions.read(cookie.replace("viewer", "operator"), 1_000) is None
-    assert Sessions({"operator": OPERATOR}).read(cookie, 1_000) is None
+    assert Sessions({"operator": OPERATOR}, store).read(cookie, 1_000) is None
     for strange in ("", ".", "....", "operator.9999999999.n.", "viewer.x.y." + "0" * 64, "ключ.1.2.3"):
         assert sessions.read(strange, 1_000) is None
     assert sessions.role_of(OPERATOR) == "operator" and sessions.role_of(VIEWER) == "viewer"
-    assert sessions.role_of("") is None and Sessions({}).role_of("") is None
+    assert sessions.role_of("") is None and Sessions({}, store).role_of("") is None
 
 
 def test_a_rate_forgets_what_is_past() -> None:
@@ -145,3 +248,10 @@ def test_a_rate_forgets_what_is_past() -> None:
     assert [rate.wait_s("a", now), rate.wait_s("a", now + 1), rate.wait_s("b", now)] == [0, 0, 0]
     assert rate.wait_s("a", now + 2) == pytest.approx(8)
     assert rate.wait_s("a", now + 10.1) == 0
+
+
+def test_one_network_of_ipv6_is_one_client() -> None:
+    rate, now = Rate(1, 10), time.monotonic()
+    assert rate.wait_s("2001:db8::1", now) == 0
+    assert rate.wait_s("2001:db8::ffff:2", now) > 0
+    assert rate.wait_s("2001:db8:0:1::1", now) == 0

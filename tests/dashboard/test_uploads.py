@@ -2,7 +2,11 @@
 
 import io
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -11,7 +15,7 @@ import pytest
 from dashboard.uploads import NameTaken, checked_name, put
 from schemas.errors import NotFound, UsageError
 from schemas.records import Collection
-from tests.dashboard.conftest import Server, reindex, serving
+from tests.dashboard.conftest import ROOT, Server, reindex, serving
 from tests.dashboard.test_sessions import HTML, csrf_of
 
 
@@ -84,7 +88,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def open_server(folder: Path) -> Iterator[Server]:
-    with serving(folder.with_name("index-of-uploads"), PINCITE_LIMITS__SOURCE_BYTES="200000") as running:
+    variables = {"PINCITE_LIMITS__SOURCE_BYTES": "200000", "PREFECT_API_URL": "http://127.0.0.1:9/api"}
+    with serving(folder.with_name("index-of-uploads"), **variables) as running:
         yield running
 
 
@@ -119,6 +124,111 @@ def test_the_file_of_a_document_is_replaced_wherever_it_lies(folder: Path, clien
     assert told.status_code == 200
     assert (folder / "deep" / "empty.txt").read_bytes() == b"Now there is text."
     assert upload(client, "a.txt", b"x", document="0123456789abcdef").status_code == 404
+
+
+def send(client: httpx.Client, name: str, content: bytes, **fields: str) -> httpx.Response:
+    """As a program does, without a page."""
+    return client.post("/documents", files={"file": (name, content)}, data=fields)
+
+
+def test_a_program_uploads_and_replaces_a_file(folder: Path, open_server: Server) -> None:
+    with open_server.client() as client:
+        told = send(client, "by-program.txt", b"A text of a program.", collection=folder.name)
+        assert told.status_code == 201
+        expected = {
+            "document": "by-program.txt",
+            "collection": folder.name,
+            "order": None,
+            "not_started": None,
+        }
+        assert told.json() == expected
+        assert (folder / "by-program.txt").read_bytes() == b"A text of a program."
+        assert send(client, "by-program.txt", b"x", collection=folder.name).status_code == 422
+        again = send(client, "by-program.txt", b"Another.", collection=folder.name, replace="true")
+        assert again.status_code == 201 and (folder / "by-program.txt").read_bytes() == b"Another."
+        for name in ("../up.txt", ".hidden", "a\x1bb.txt", "turned\u202etxt.exe", "x" * 300):
+            assert send(client, name, b"x", collection=folder.name).status_code in (400, 422), name
+        assert send(client, "a.txt", b"x", collection="nowhere").status_code == 404
+        rows = {row["document"]: row for row in client.get("/documents").json()["documents"]}
+        document = rows["first.txt"]["document_id"]
+        told = client.put(f"/documents/{document}/file", files={"file": ("other.txt", b"Replaced.")})
+        assert told.status_code == 200 and told.json()["document"] == "first.txt"
+        assert (folder / "first.txt").read_bytes() == b"Replaced."
+        told = client.put("/documents/none/file", files={"file": ("other.txt", b"Replaced.")})
+        assert told.status_code == 404
+        large = client.put(f"/documents/{document}/file", files={"file": ("l.txt", b"x" * 300_000)})
+        assert large.status_code == 413 and (folder / "first.txt").read_bytes() == b"Replaced."
+
+
+def test_a_page_of_another_site_can_not_upload(folder: Path, open_server: Server) -> None:
+    with open_server.client(headers={"Origin": "http://evil.example"}) as client:
+        assert send(client, "evil.txt", b"x", collection=folder.name).status_code == 403
+        assert client.put("/documents/any/file", files={"file": ("a.txt", b"x")}).status_code == 403
+        for path in ("/runs", "/retry", "/runs/any/cancel", "/orders/any/cancel"):
+            assert client.post(path, json={}).status_code == 403
+    assert not (folder / "evil.txt").exists()
+
+
+def test_a_file_that_is_stored_is_said_to_be_though_its_run_can_not_start(
+    folder: Path, client: httpx.Client
+) -> None:
+    for _ in range(20):  # as many as there may be; none starts, since there is no Prefect server
+        client.post("/runs")
+    told = send(client, "stored.txt", b"Stored.", collection=folder.name, run="true")
+    assert told.status_code == 201 and told.json()["order"] is None
+    assert "20 runs are asked for" in told.json()["not_started"]
+    told = upload(client, "stored-too.txt", b"Stored.", collection=folder.name, run="yes")
+    assert told.status_code == 200
+    assert "stored-too.txt</bdi> is stored. The run was not started: 20 runs" in told.text
+    assert (folder / "stored.txt").exists() and (folder / "stored-too.txt").exists()
+
+
+WRITING = """
+import io, sys, time
+from pathlib import Path
+from dashboard.uploads import put
+from schemas.records import Collection
+
+class Slow(io.BytesIO):
+    def read(self, size=-1):
+        print("writing", flush=True)
+        time.sleep(300)
+        return b""
+
+put(Collection("docs", sys.argv[1]), "a.txt", Slow(), replace=False)
+"""
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A process that goes on writing an upload."""
+    command = [sys.executable, "-c", WRITING, str(folder)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "writing\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_what_a_killed_upload_left_is_swept_when_a_server_starts(tmp_path: Path) -> None:
+    docs = (tmp_path / "docs").resolve()
+    (docs / "deep").mkdir(parents=True)
+    (docs / "deep" / "a.txt").write_text("A text.")
+    reindex(tmp_path / "index", docs)
+    with writing(docs / "deep") as killed:
+        killed.kill()
+        killed.wait()
+    (left,) = (docs / "deep").glob(".*.upload")
+    (docs / ".notes.upload").write_text("of a person")
+    with writing(docs) as at_work, serving(tmp_path / "index") as server, server.client() as client:
+        (being_written,) = set(docs.glob(".*.upload")) - {docs / ".notes.upload"}
+        until = time.monotonic() + 20
+        while left.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not left.exists() and being_written.exists() and at_work.poll() is None
+        assert (docs / ".notes.upload").exists() and (docs / "deep" / "a.txt").exists()
+        assert client.get("/healthz").status_code == 200
 
 
 def test_only_uploads_may_be_large_and_only_to_their_limit(folder: Path, client: httpx.Client) -> None:

@@ -1,0 +1,101 @@
+"""GET /overview: what the first page shows."""
+
+from dataclasses import asdict
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from dashboard.api.run_models import OrderBody, RunBody, order_body, run_body
+from dashboard.counts import overview_of
+from dashboard.live import live_of
+from dashboard.problems import READS, described
+from dashboard.remedies import remedy_of
+from dashboard.serving import Served, Serving
+
+router = APIRouter(tags=["status"])
+
+
+class FailureBody(BaseModel):
+    """Failed documents with one reason."""
+
+    stage: str
+    kind: str
+    reason: str
+    remedy: str
+    count: int
+
+
+class SourceBody(BaseModel):
+    collection: str
+    source: str
+    documents: int
+    states: dict[str, int]
+
+
+class ScheduleBody(BaseModel):
+    cron: str = Field(description='"" without a schedule')
+    timezone: str
+
+
+class OverviewBody(BaseModel):
+    """Counts of the whole index, all of one moment; `documents` is the sum of `states`."""
+
+    version: int
+    committed_at: float | None
+    space: dict[str, str | int]
+    documents: int
+    states: dict[str, int]
+    stale: dict[str, int] = Field(description="documents that can be found and are not current, by why")
+    failures: list[FailureBody] = Field(description="the 50 most frequent reasons")
+    failures_left_out: int
+    chunks: int
+    over_window: int
+    pages: int
+    ocr_pages: int
+    warned: int
+    unread: int
+    sources: list[SourceBody]
+    runs: list[RunBody] = Field(description="the last 30, newest first")
+    running: RunBody | None
+    orders: list[OrderBody]
+    schedule: ScheduleBody
+
+
+@router.get("/overview", responses=described(*READS))
+async def overview(served: Served) -> OverviewBody:
+    """What the index holds, what failed and why, what is stale, and what goes on."""
+    return await served.work.run(lambda: _overview(served))
+
+
+def _overview(served: Serving) -> OverviewBody:
+    seen, live = overview_of(served), live_of(served)
+    schedule = served.settings.schedule
+    return OverviewBody(
+        version=seen.version,
+        committed_at=seen.committed_at,
+        space=asdict(seen.space),
+        documents=seen.documents,
+        states=seen.states,
+        stale=dict(seen.stale),
+        failures=[FailureBody(**asdict(one), remedy=remedy_of(one.kind)) for one in seen.failures],
+        failures_left_out=seen.failures_left_out,
+        chunks=seen.chunks,
+        over_window=seen.over_window,
+        pages=seen.pages,
+        ocr_pages=seen.ocr_pages,
+        warned=seen.warned,
+        unread=seen.unread,
+        sources=[
+            SourceBody(
+                collection=one.collection,
+                source=one.source,
+                documents=one.documents,
+                states=dict(one.states),
+            )
+            for one in seen.sources
+        ],
+        runs=[run_body(one, live.progress) for one in seen.runs],
+        running=run_body(live.progress.run, live.progress) if live.progress else None,
+        orders=[order_body(one) for one in live.orders],
+        schedule=ScheduleBody(cron=schedule.cron, timezone=schedule.timezone),
+    )

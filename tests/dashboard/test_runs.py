@@ -103,6 +103,9 @@ def test_a_run_whose_process_was_killed_is_not_cancelled_by_its_number(index: Pa
         try:
             with transactions.writing(opened.engine) as connection:
                 connection.execute(ledger.runs.update().values(pid=stranger.pid))  # its number, used again
+            assert runs_of(opened, 1)[0].state == "broken", "it started at another time"
+            with transactions.writing(opened.engine) as connection:
+                connection.execute(ledger.runs.update().values(process=""))  # as an older Pincite wrote it
             run = runs_of(opened, 1)[0]
             assert run.state == "running"
             with pytest.raises(NotFound, match="has ended"):

@@ -10,13 +10,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from stat import S_ISREG
 
 from schemas.errors import DocumentError, UsageError
 from schemas.settings import Settings
+from storage.fetched import suffix_of
 from storage.segments import sha256_of
-from tasks.bucket import LONGEST_SUFFIX, download, is_url
+from tasks.bucket import download, is_url
 
 KEPT_S = 120.0
 KEPT_BYTES = 256 << 20  # of objects, while none of them is looked at; the one at hand may be larger
@@ -97,8 +98,7 @@ _objects = _Objects()
 
 def _downloaded(source: str, path: str, sha256: str, most_bytes: int) -> tuple[_Object | None, str]:
     folder = tempfile.TemporaryDirectory(prefix="original-")
-    suffix = PurePosixPath(path).suffix
-    file = Path(folder.name, f"object{suffix if len(suffix) <= LONGEST_SUFFIX else ''}")
+    file = Path(folder.name, f"object{suffix_of(path)}")
     try:
         download(source, path, file, most_bytes)
     except (DocumentError, UsageError) as error:

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 FOLDER = "fetched"
-LONGEST_SUFFIX = 32  # a format's suffix is shorter, and file systems bound names
+_LONGEST_SUFFIX = 32  # a format's suffix is shorter, and file systems bound names
 
 _logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ _logger = logging.getLogger(__name__)
 def suffix_of(path: str) -> str:
     """The suffix of an object's name, by which its format is judged; "" when it is too long for one."""
     suffix = PurePosixPath(path).suffix
-    return suffix if len(suffix) <= LONGEST_SUFFIX else ""
+    return suffix if len(suffix) <= _LONGEST_SUFFIX else ""
 
 
 def fetched_file(index: Path, sha256: str, path: str) -> Path:

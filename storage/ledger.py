@@ -10,7 +10,7 @@ from schemas.errors import IndexBroken
 from schemas.records import Space
 
 LEDGER_FILE = "ledger.sqlite"
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 """Another one needs a step in `storage.upgrades`."""
 
 metadata = sa.MetaData()

@@ -45,27 +45,53 @@ def _steps_from(known: str | None) -> Iterator[Callable[[sa.Connection], None]]:
 
 
 def _to_2(connection: sa.Connection) -> None:
-    """Language, fitness and what migrations, collections, calibrations and readers need."""
+    """Language, fitness and what migrations, collections and calibrations need."""
     for statement in (
         "ALTER TABLE spaces ADD COLUMN setting TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE spaces ADD COLUMN removed_at FLOAT",
         "ALTER TABLE documents ADD COLUMN etag TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE documents ADD COLUMN former_names JSON NOT NULL DEFAULT '[]'",
         "ALTER TABLE documents ADD COLUMN not_before FLOAT",
-        "ALTER TABLE runs ADD COLUMN process TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE revisions ADD COLUMN language TEXT NOT NULL DEFAULT ''",
         "CREATE INDEX segments_ended ON segments (ended_version)",
-        "CREATE INDEX documents_failed ON documents (stage, kind, reason, state) WHERE state = 'failed'",
         "ALTER TABLE revisions ADD COLUMN encoder_fit BOOLEAN NOT NULL DEFAULT 1",
         """UPDATE revisions SET encoder_fit = 0 WHERE warnings LIKE '%"code": "embedding-fit"%'""",
+    ):
+        connection.exec_driver_sql(statement)
+    _create(connection, "collections", "calibrations", "migrations", "blockers", "probes")
+
+
+def _to_3(connection: sa.Connection) -> None:
+    """Which process a row means, the names and the proof of what is forgotten, and indexes for reports."""
+    for statement in (
+        "ALTER TABLE documents ADD COLUMN former_names JSON NOT NULL DEFAULT '[]'",
+        "ALTER TABLE runs ADD COLUMN process TEXT NOT NULL DEFAULT ''",
+        "CREATE INDEX documents_failed ON documents (stage, kind, reason, state) WHERE state = 'failed'",
         "CREATE INDEX revisions_live ON revisions (space_id, recipe, extractor, extractor_version, chunks, "
         "over_window, pages, ocr_pages, encoder_fit, ended_version) WHERE ended_version IS NULL",
         "CREATE INDEX revisions_warned ON revisions (space_id) WHERE ended_version IS NULL AND warnings <> '[]'",
     ):
         connection.exec_driver_sql(statement)
-    new = ("collections", "calibrations", "migrations", "blockers", "probes", "readers", "forgotten")
-    ledger.metadata.create_all(connection, [ledger.metadata.tables[name] for name in new])
+    for table, kept in _MADE_ANEW.items():
+        known = sa.inspect(connection).has_table(table)  # not in a ledger of schema 1
+        if known:
+            connection.exec_driver_sql(f"ALTER TABLE {table} RENAME TO former_{table}")
+        _create(connection, table)
+        if known:
+            connection.exec_driver_sql(f"INSERT INTO {table} {kept} FROM former_{table}")
+            connection.exec_driver_sql(f"DROP TABLE former_{table}")
 
 
-_STEPS = {"1": _to_2}
+_MADE_ANEW = {
+    "readers": "(reader_id, host, pid, version, lease_until) SELECT reader_id, host, pid, version, lease_until",
+    # That nothing is left of it was told to whoever asked, but not kept: `pincite forget --verify` tells it again.
+    "forgotten": "(document_id, names, contents, asked_at, done_at) "
+    "SELECT document_id, json_array(name_sha256), contents, asked_at, done_at",
+}
+
+
+def _create(connection: sa.Connection, *tables: str) -> None:
+    ledger.metadata.create_all(connection, [ledger.metadata.tables[name] for name in tables])
+
+
+_STEPS = {"1": _to_2, "2": _to_3}
 """What leads from each schema version to the next."""

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from schemas.errors import NotFound
 from storage import ledger, transactions, upgrades
+from storage.forget import verify_forgotten
+from storage.forgotten import allow_again, unproven
 from storage.index import LEDGER_FILE, Index
 from storage.report import document_reports
 from storage.verify import verify
@@ -46,6 +49,24 @@ def test_an_upgraded_ledger_has_the_schema_of_a_new_one(old: Path, tmp_path: Pat
         upgrades.create_schema(connection)
     engine.dispose()
     assert _columns(old / LEDGER_FILE) == _columns(tmp_path / "new.sqlite")
+    assert _indexes(old / LEDGER_FILE) == _indexes(tmp_path / "new.sqlite")
+
+
+def test_what_schema_2_had_forgotten_stays_forgotten_and_is_yet_to_be_proven(tmp_path: Path) -> None:
+    old = Path(shutil.copytree(Path(__file__).parent / "old_indexes" / "2", tmp_path / "index"))
+    with Index.open(old) as index:
+        before = _unproven(index)
+        verified = verify_forgotten(index)
+        assert (len(before), _unproven(index)) == (1, ())
+        assert verified.document_ids == before and verified.proof.found == ()
+        with pytest.raises(NotFound):
+            allow_again(index, "another.txt")
+        assert allow_again(index, "secret.txt") == 1
+
+
+def _unproven(index: Index) -> tuple[str, ...]:
+    with transactions.reading(index.engine) as connection:
+        return unproven(connection)
 
 
 def test_an_upgrade_that_is_broken_off_changes_nothing(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,6 +83,13 @@ def test_an_upgrade_that_is_broken_off_changes_nothing(old: Path, monkeypatch: p
     with pytest.raises(KeyboardInterrupt):
         Index.open(old)
     assert _columns(old / LEDGER_FILE) == before
+
+
+def _indexes(ledger_file: Path) -> dict[str, str]:
+    """What each index is on, as it was declared."""
+    with closing(sqlite3.connect(ledger_file)) as raw:
+        query = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+        return {name: " ".join(sql.split()) for name, sql in raw.execute(query)}
 
 
 def _columns(ledger_file: Path) -> dict[str, list[tuple[str, int]]]:

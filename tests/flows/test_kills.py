@@ -103,14 +103,16 @@ def change(docs: Path, draw: random.Random, turn: int) -> None:
 def test_a_run_killed_while_its_server_and_its_children_start_leaves_nothing(tmp_path: Path) -> None:
     docs, index = tmp_path / "docs", tmp_path / "index"
     docs.mkdir()
-    (docs / "seal.txt").write_text("The seal leaks sixty drops an hour.\n")
+    for number in range(60):  # so many that they are seen at work
+        (docs / f"{number}.txt").write_text(f"The seal {number} leaks sixty drops an hour.\n")
     run = pincite("index", docs, "--index", index)
     until = time.monotonic() + 120
     while not (list(_servers(index)) and children_of(index)):
         assert run.poll() is None and time.monotonic() < until
         time.sleep(0.02)
     assert killed(run, index)
-    assert done("index", docs, "--index", index)["indexed"] == 1
+    assert done("index", docs, "--index", index)["failed"] == 0
+    assert len(indexed(index)) == 60
     assert_nothing_left(index)
 
 

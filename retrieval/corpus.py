@@ -46,8 +46,7 @@ class Corpus:
 
     def __init__(self, snapshot: Snapshot, earlier: "Corpus | None" = None) -> None:
         """What an `earlier` corpus of the index has read is used again, so that a new version costs what is new."""
-        if earlier:
-            snapshot.follow(earlier.snapshot)
+        changed = snapshot.follow(earlier.snapshot) if earlier else None
         self.version = snapshot.version
         self.space = snapshot.space
         self.snapshot: Snapshot = snapshot
@@ -59,7 +58,7 @@ class Corpus:
         self._count = int(self.live.sum())
         self._postings: dict[str, bm25.TermPostings] = {}
         self._kept = 0
-        self._read: dict[str, LiveDocument] = self._still_live(earlier._read) if earlier else {}
+        self._read = _unchanged(earlier._read, changed) if earlier and changed is not None else {}
 
     def __len__(self) -> int:
         """How many chunks are live."""
@@ -188,20 +187,6 @@ class Corpus:
                     f"{one.ordinal}, but no such chunk: run `pincite verify`"
                 )
 
-    def _still_live(self, documents: Mapping[str, LiveDocument]) -> dict[str, LiveDocument]:
-        """Those of some documents whose revision is live here too."""
-        if not documents:
-            return {}
-        names, keys = list(documents), self.snapshot.keys
-        numbers = document_numbers(names)
-        places = np.searchsorted(keys.documents, numbers)
-        found = np.flatnonzero(np.isin(numbers, keys.documents)).tolist()
-        return {
-            names[one]: documents[names[one]]
-            for one in found
-            if keys.revisions[places[one]] == documents[names[one]].revision
-        }
-
     def _live_names(self, revision: int) -> Set[str]:
         keys = self.snapshot.keys
         return set(map(document_name, keys.documents[keys.revisions == revision].tolist()))
@@ -254,6 +239,12 @@ class Corpus:
                 f"{len(faulty)} stored vectors {what}, first of chunk {first.chunk_id}: run `pincite verify`, "
                 "then restore the index folder from a copy or index again into a new folder"
             )
+
+
+def _unchanged(documents: Mapping[str, LiveDocument], changed: np.ndarray) -> dict[str, LiveDocument]:
+    """A name is no part of a revision: one that was renamed is read again."""
+    among = np.isin(document_numbers(list(documents)), changed).tolist()
+    return {name: one for (name, one), gone in zip(documents.items(), among, strict=True) if not gone}
 
 
 def _live_runs(pack: Pack, serves: frozenset[str], keys: LiveKeys) -> Rows:

@@ -170,17 +170,20 @@ class Snapshot:
             require_version(connection, self.version)
             return _live_keys(connection, self.version, self.space_id)
 
-    def follow(self, earlier: "Snapshot") -> None:
+    def follow(self, earlier: "Snapshot") -> np.ndarray | None:
         """Takes over what an earlier snapshot of the same space has read: the keys then cost what changed since.
 
-        Nothing is taken over where a vacuum or a forgetting deleted the rows that would tell what changed.
+        uint64, the documents of the earlier one that have ended, changed or got another name. None, and nothing
+        is taken over, of another space, and where a vacuum or a forgetting deleted the rows that would tell.
         """
-        if self.space_id == earlier.space_id and self.version >= earlier.version:
-            with transactions.reading(self._engine) as connection:
-                if earlier.version < told_since(connection):
-                    return
-                since = _changes(connection, earlier.version, self.version, self.space_id)
-            self.keys = earlier.keys.changed(*since)
+        if self.space_id != earlier.space_id or self.version < earlier.version:
+            return None
+        with transactions.reading(self._engine) as connection:
+            if earlier.version < told_since(connection):
+                return None
+            ended, begun = _changes(connection, earlier.version, self.version, self.space_id)
+        self.keys = earlier.keys.changed(ended, begun)
+        return ended
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:

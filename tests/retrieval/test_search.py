@@ -283,6 +283,17 @@ def test_the_next_search_sees_a_new_version_without_reopening(small_index) -> No
     assert after.version > before.version
 
 
+def test_a_document_that_was_renamed_is_found_by_its_new_name(small_index) -> None:
+    small_index.write({"a.txt": ["zebra one"], "b.txt": ["zebra two"]})
+    with open_index(small_index.path) as searcher:
+        assert [hit.document for hit in searcher.search("zebra", mode="bm25").hits] == ["a.txt", "b.txt"]
+        with Index.open(small_index.path) as index, transactions.writing(index.engine) as connection:
+            connection.execute(ledger.revisions.update().values(title_from_name=False))
+        small_index.write({"moved.txt": ["zebra one"], "b.txt": ["zebra two"]})
+        hits = searcher.search("zebra one", mode="bm25").hits
+    assert [hit.document for hit in hits] == ["moved.txt", "b.txt"]
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_deleted_document_is_gone_from_every_leg(small_index, mode: Mode) -> None:
     small_index.write({"a.txt": ["zebra one"], "b.txt": ["zebra two"]})

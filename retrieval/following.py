@@ -13,6 +13,7 @@ from schemas.errors import PinciteError
 
 LOOK_S = 0.02  # between two looks: two system calls, some 5 µs
 IDLE_S = 600.0  # so long after the last search nobody is waited for
+AGAIN_S = 60.0  # between two calls where nothing was written: what is held must not run out
 SEARCHES = 10  # what asks more often stays open
 
 
@@ -27,6 +28,11 @@ class Follower:
         self._ended = threading.Event()
         self._searches = 0  # told by several threads, and not exact
         self._asked_at = 0.0  # monotonic; of the last search
+
+    @property
+    def follows(self) -> bool:
+        """Whether the thread goes on."""
+        return self._thread is not None
 
     def asked(self) -> None:
         """Hears of each search."""
@@ -56,10 +62,10 @@ class Follower:
                 self._thread = None
 
     def _take_up_what_comes(self) -> None:
-        seen = self._look()
+        seen, called_at = self._look(), time.monotonic()
         while not self._ended.wait(LOOK_S) and time.monotonic() - self._asked_at < IDLE_S:
-            if (now := self._look()) != seen:
-                seen = now
+            if (now := self._look()) != seen or time.monotonic() - called_at > AGAIN_S:
+                seen, called_at = now, time.monotonic()
                 self._take_up()
 
     def _look(self) -> tuple[tuple[int, int, int] | None, ...]:

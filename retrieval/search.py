@@ -92,7 +92,7 @@ class Searcher:
         self._lease = Lease(index.engine)
         self._pinned = version
         self._corpus: Corpus | None = None
-        self._follower = Follower(index.path / LEDGER_FILE, self._corpus_now)
+        self._follower = Follower(index.path / LEDGER_FILE, self._take_up)
         self._told_since = index.told_since()
         self._models: dict[int, Model] = {}  # by the key of the space that is searched
         if version is not None:
@@ -253,11 +253,18 @@ class Searcher:
                 return self._corpus
             known = None if self._corpus is None else self._corpus.version
             if snapshot := self._index.newer_snapshot(known):
-                self._lease.hold(snapshot.version)
                 self._corpus = Corpus(snapshot, self._corpus)
             assert self._corpus is not None
-            self._lease.hold(self._corpus.version)
+            if not self._follower.follows:
+                self._lease.hold(self._corpus.version)
             return self._corpus
+
+    def _take_up(self) -> None:
+        """The follower's work. The lease is its own: a search would wait for whoever writes the ledger.
+
+        What a vacuum takes away before it, a search asks for again (`_on_what_is_there`).
+        """
+        self._lease.hold(self._corpus_now().version)
 
     def _hits(self, corpus: Corpus, kept: Sequence[Ranked]) -> tuple[Hit, ...]:
         passages = corpus.passages([one.row for one in kept])

@@ -236,11 +236,19 @@ class Searcher:
         """
         for _ in range(_TRIES - 1):
             try:
-                return ask(self._corpus_now())
+                return self._asked(ask)
             except VersionGone:
                 with self._lock:
                     self._corpus = None
-        return ask(self._corpus_now())
+        return self._asked(ask)
+
+    def _asked(self, ask: Callable[[Corpus], Answer]) -> Answer:
+        """What comes back is of a version that is held: its passages can be opened, whatever a vacuum does."""
+        corpus = self._corpus_now()
+        answer = ask(corpus)
+        if not self._lease.holds(corpus.version):  # the follower is about to, or a newer one came meanwhile
+            self._lease.hold(corpus.version)
+        return answer
 
     def _corpus_now(self) -> Corpus:
         with self._lock:

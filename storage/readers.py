@@ -37,6 +37,7 @@ class Lease:
         self._lock = threading.Lock()
         self._version: int | None = None
         self._refresh_at = 0.0  # monotonic
+        self._until: dict[int, float] = {}  # monotonic, of each version that is still held
         self._warned = False
 
     def hold(self, version: int) -> None:
@@ -53,14 +54,23 @@ class Lease:
                 raise
             except (UsageError, IndexBusy) as error:
                 self._read_without(version, error)
-            self._version, self._refresh_at = version, time.monotonic() + _REFRESH_S
+            now = time.monotonic()
+            self._version, self._refresh_at = version, now + _REFRESH_S
+            former = {held: min(until, now + _AFTERWARDS_S) for held, until in self._until.items()}
+            self._until = {held: until for held, until in former.items() if until > now} | {
+                version: now + LEASE_S
+            }
+
+    def holds(self, version: int) -> bool:
+        """Whether a version is held now, also as a former one; waits for nobody."""
+        return time.monotonic() < self._until.get(version, 0.0)
 
     def release(self) -> None:
         """Lets go of everything; a lease that can't be deleted ends by itself."""
         with self._lock:
             if self._version is None or self._warned:
                 return
-            self._version = None
+            self._version, self._until = None, {}
             with suppress(PinciteError), transactions.writing(self._engine) as connection:
                 connection.execute(readers.delete().where(self._own()))
 

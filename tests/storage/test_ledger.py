@@ -75,7 +75,7 @@ def test_a_ledger_of_another_schema_version_is_refused_and_left_as_it_is(index: 
         lambda: Index.create(index, SPACE),
         lambda: reindex(index, source),
     ):
-        with pytest.raises(IndexBroken, match="schema version 7, this Pincite reads 2"):
+        with pytest.raises(IndexBroken, match="schema version 7, this Pincite reads 3"):
             use()
     with transactions.connect(index / LEDGER_FILE).connect() as raw:
         assert not sa.inspect(raw).has_table("attempts")

@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from dashboard.runs import Order, Wish
@@ -134,13 +134,14 @@ def start(served: Serving, asked: Start) -> Order:
             f"this server has no questions {asked.questions!r}; it has {', '.join(files) or 'none'}: put a file into "
             f"the folder {QUESTIONS} of the index, or name one in the settings"
         )
-    given = replace(
-        served.settings,
-        model=asked.model or served.settings.model,
-        chunker=asked.chunker or served.settings.chunker,
+    choice = Choice(
+        asked.throttle,
+        keep_days=asked.keep_days,
+        switch=asked.switch,
+        model=asked.model,
+        chunker=asked.chunker,
     )
-    to = heading(served.index, given)
-    choice = Choice(asked.throttle, keep_days=asked.keep_days, switch=asked.switch)
+    to = heading(served.index, served.settings, choice)
     if not require(served.index, "forward", to, choice):
         raise UsageError("the index is of that model and chunker already: there is nothing to migrate")
     parameters = {

@@ -59,7 +59,10 @@ class Serving:
         return known
 
     def in_time(self) -> Settings:
-        """Settings with the model of the index, under which a child is done before the request is given up."""
+        """Settings with the model of the index, under which a child is done before the request is given up.
+
+        Where the machine gives the child no core it may take longer (`tasks.supervise`): the request ends first then.
+        """
         settings = resolved(self.index.path, self.settings)
         deadline_s = min(settings.limits.deadline_s, self.work.timeout_s * 0.8)
         return replace(settings, limits=replace(settings.limits, deadline_s=deadline_s))

@@ -1,8 +1,8 @@
-"""BERT with mean pooling, as all-MiniLM-L6-v2 is: its forward pass alone, in torch.
+"""The packaged all-MiniLM-L6-v2, BERT with mean pooling: its forward pass alone, in torch.
 
 The import of sentence-transformers costs five CPU seconds, torch alone 1.4; a search or a run with one changed
-document makes a handful of vectors. What such a folder makes here differs from what sentence-transformers makes of
-it by rounding (tests/encoders/test_bert_engine.py). Every other kind of folder goes to sentence-transformers.
+document makes a handful of vectors. They differ from those of sentence-transformers by rounding
+(tests/encoders/test_bert_engine.py). Folders that a user names go to sentence-transformers, whatever they hold.
 
 Devlin et al. 2019, arXiv:1810.04805; the mean over word-pieces and the unit length of Sentence-BERT, Reimers and
 Gurevych 2019, arXiv:1908.10084.
@@ -25,42 +25,6 @@ if TYPE_CHECKING:
 Vectors = NDArray[np.float32]
 
 _BATCH = 8  # texts, sorted by length; as encoders.embedding
-_CONFIG = {"model_type": "bert", "architectures": ["BertModel"], "hidden_act": "gelu"}
-_MODULES = ["Transformer", "Pooling", "Normalize"]
-_NORMALIZER = {
-    "type": "BertNormalizer",
-    "clean_text": True,
-    "handle_chinese_chars": True,
-    "strip_accents": None,
-    "lowercase": True,
-}
-
-
-def is_plain(folder: Path) -> bool:
-    """Whether a folder holds what is made here, to the last setting: if in doubt it does not."""
-    try:
-        return _is_plain(folder)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False  # sentence-transformers reads it, or says what is wrong with it
-
-
-def _is_plain(folder: Path) -> bool:
-    config, tokenizer = _json(folder / "config.json"), _json(folder / "tokenizer.json")
-    pooling = _json(folder / "1_Pooling" / "config.json")
-    pools = {name for name, value in pooling.items() if name.startswith("pooling_mode_") and value is True}
-    cutting = _json(folder / "tokenizer_config.json")
-    return (
-        {name: config.get(name) for name in _CONFIG} == _CONFIG
-        and config.get("position_embedding_type", "absolute") == "absolute"
-        and not config.get("is_decoder")
-        and [one["type"].rsplit(".", 1)[-1] for one in _json(folder / "modules.json")] == _MODULES
-        and pools == {"pooling_mode_mean_tokens"}
-        and pooling.get("include_prompt", True) is True
-        and not _json(folder / "sentence_bert_config.json").get("do_lower_case")
-        and (tokenizer["normalizer"], tokenizer["model"]["type"]) == (_NORMALIZER, "WordPiece")
-        and (cutting.get("do_lower_case", True), cutting.get("strip_accents")) == (True, None)
-        and (folder / "model.safetensors").is_file()
-    )
 
 
 def _json(path: Path) -> Any:

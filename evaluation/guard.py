@@ -15,6 +15,7 @@ from schemas.records import Outcome
 from schemas.settings import Settings
 from storage.calibrations import latest_calibration
 from storage.evaluations import find, keep, keep_report, kept, read
+from storage.forgotten import forgotten_ids
 from storage.index import Index
 
 LAST = "last"
@@ -49,11 +50,14 @@ def guard(
     Raises `UsageError` for a baseline that can't be found, before anything is measured.
     """
     old = find_baseline(index, questions, baseline) if baseline else None
-    evaluation = evaluate(index, settings, questions, fair_plan(index, plan, old), say)
-    result = result_of(evaluation, questions)
-    if keep_result:
-        result = keep(index, result)
-        keep_report(index, result.name, html(evaluation))
+    with Index.open(index) as opened:
+        forgotten = forgotten_ids(opened)
+        evaluation = evaluate(index, settings, questions, fair_plan(index, plan, old), say)
+        result = result_of(evaluation, questions)
+        if keep_result:
+            result = keep(index, result)
+            if not keep_report(opened, result.name, html(evaluation), forgotten):
+                say("the report is not kept: it may quote a document that was forgotten meanwhile")
     if old is None:
         note = f"there is no earlier evaluation of {questions.name} to compare with yet" if baseline else ""
         return Guarded(evaluation, result, None, note)

@@ -9,6 +9,7 @@ when stdin ends, so that it never outlives its parent.
 """
 
 import json
+import logging
 import os
 import queue
 import signal
@@ -26,6 +27,7 @@ from flows.schedule import serve_schedule
 from flows.server import prefect_api
 from flows.settings import load_settings
 
+_logger = logging.getLogger(__name__)
 LOOK_S = 1.0  # between two looks at the runs that go on
 Order = Mapping[str, Any]
 
@@ -69,14 +71,26 @@ class _Dispatcher:
             try:
                 order = orders.get(timeout=LOOK_S)
             except queue.Empty:
-                self._look()
-                continue
+                order = {}
             if order is None:
                 return
+            self._heed(order)
+
+    def _heed(self, order: Order) -> None:
+        """Does what an order says, and looks.
+
+        A server that does not answer now ends no run: the next look asks again.
+        """
+        from httpx import HTTPError
+
+        try:
             if "cancel" in order:
                 self._cancel(order["cancel"])
-            else:
+            elif order:
                 self._start(order["order"], order["deployment"], order["parameters"])
+            self._look()
+        except HTTPError as error:
+            _logger.warning("the Prefect server does not tell how runs stand: %s", error)
 
     def _start(self, order: str, deployment: str, parameters: Mapping[str, Any]) -> None:
         from httpx import HTTPError
@@ -92,7 +106,6 @@ class _Dispatcher:
             _say(order=order, flow_run="", state="Failed", message=f"Prefect took it not: {error}", over=True)
             return
         self._open[order] = made.id
-        self._look()
 
     def _cancel(self, order: str) -> None:
         """A run that has begun is interrupted, also when it begins only now: the runner may have taken it."""
@@ -104,7 +117,6 @@ class _Dispatcher:
         state = self._client.read_flow_run(flow_run).state
         if state is None or not (state.is_running() or state.is_final()):
             self._client.set_flow_run_state(flow_run, Cancelled(message="cancelled on the dashboard"))
-        self._look()
 
     def _look(self) -> None:
         for order, flow_run in sorted(self._open.items()):

@@ -48,10 +48,12 @@ def migrate(
         force,
         keep_days,
         switch,
+        model or "",
+        chunker or "",
         say=get_run_logger().info,
     )
     try:
-        done = carry_out(Path(index), way, load_settings(model=model, chunker=chunker), choice)
+        done = carry_out(Path(index), way, load_settings(), choice)
     except PinciteError as error:  # with its own words, and no traceback in the log
         return Failed(message=str(error), data=error)
     return _state_of(Path(index), done, way, choice)

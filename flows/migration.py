@@ -43,12 +43,13 @@ from tasks.ways import Choice, Way, heading, require, require_switched, require_
 def carry_out(path: Path, way: Way, settings: Settings, choice: Choice) -> Migration | None:
     """The migration as it is when this ends; None when the index is of that space already.
 
-    `settings` may name no model and no chunker: then those of the migration under way are meant, or of the index.
+    Where `choice` names no model or no chunker, that of the migration under way is meant, else that of the
+    settings, else that of the index.
     """
     with Index.open(path) as index:
         if way == "switch":
             require_under_way(index)
-        whole = heading(index, settings)
+        whole = heading(index, settings, choice)
     if way == "rollback":
         return rollback(path, whole, choice)
     if way in ("abort", "remove-old"):

@@ -58,7 +58,9 @@ class Corpus:
         self._count = int(self.live.sum())
         self._postings: dict[str, bm25.TermPostings] = {}
         self._kept = 0
-        self._read = _unchanged(earlier._read, changed) if earlier and changed is not None else {}
+        self._read: dict[str, LiveDocument] = {}
+        if earlier and changed is not None:
+            self._read = _unchanged(earlier._read, changed)
 
     def __len__(self) -> int:
         """How many chunks are live."""

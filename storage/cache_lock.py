@@ -1,8 +1,9 @@
-"""Who writes into the search cache shares a lock, and who forgets a document takes it alone.
+"""Who writes what quotes documents shares a lock, and who forgets a document takes it alone.
 
-A writer of a pack looks, under the lock, whether one of its documents is to be forgotten, and gives the pack its name
-under the same hold. So a pack either is there when the forgetting deletes packs, or never appears. The lock is on the
-folder of the index itself: the cache may be deleted at any time, and who writes there need not write beside it.
+That is a pack of the search cache or a report of an evaluation. Its writer looks, under the lock, whether one of the
+documents is to be forgotten, and gives the file its name under the same hold. So a file either is there when the
+forgetting deletes them, or never appears. The lock is on the folder of the index itself: the cache may be deleted at
+any time, and who writes there need not write beside it.
 """
 
 import fcntl

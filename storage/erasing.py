@@ -21,6 +21,7 @@ from schemas.errors import PinciteError
 from storage import ledger, transactions
 from storage.cache_lock import alone_in_cache
 from storage.disk import writable
+from storage.evaluations import drop_reports
 from storage.forgotten import BLANK, unfinished
 from storage.index import Index
 from storage.pack_file import Damaged, map_file
@@ -42,7 +43,7 @@ class Erased:
     segments: int  # files that were written again, or removed
     rows: int
     revisions: int
-    side_files: int  # packs of the search cache, databases and logs of the embedded Prefect server
+    side_files: int  # packs of the search cache, reports, databases and logs of the embedded Prefect server
     clean: bool  # the ledger's file has no traces left in free pages or its log
 
 
@@ -80,7 +81,7 @@ def erase(index: Index, run_id: str, document_ids: Sequence[str]) -> Erased:
     with writable(index.path):
         for old, _ in changed.values():
             (index.path / old.file).unlink(missing_ok=True)
-        side_files = _drop_packs(index.path, document_ids) + _drop_prefect(index.path)
+        side_files = _drop_derived(index.path, document_ids) + _drop_prefect(index.path)
     clean = _purge(index)
     if clean:
         _mark_done(index, document_ids)
@@ -150,14 +151,14 @@ def _blank(connection: sa.Connection, document_ids: Sequence[str]) -> int:
     return gone.rowcount
 
 
-def _drop_packs(index: Path, document_ids: Sequence[str]) -> int:
-    """Deletes the packs of the search cache that hold one of the documents, or can't be read.
+def _drop_derived(index: Path, document_ids: Sequence[str]) -> int:
+    """Deletes all reports, and the packs of the search cache that hold one of the documents, or can't be read.
 
-    No search writes one meanwhile; those that write one later know of the documents by now.
+    Nobody writes one meanwhile; those that write one later know of the documents by now.
     """
     numbers = document_numbers(sorted(document_ids))
-    dropped = 0
     with alone_in_cache(index):
+        dropped = drop_reports(index)
         for path in sorted((index / CACHE).glob("*")):
             if path.is_file() and _holds(path, numbers):
                 path.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ kept: for people, and read by nothing.
 
 import hashlib
 import os
+from collections.abc import Container
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -17,7 +18,10 @@ from schemas.errors import UsageError
 from schemas.evaluation import Judged, Result
 from schemas.records import Space
 from schemas.tables import EVALUATIONS
+from storage.cache_lock import sharing_cache
 from storage.disk import writable
+from storage.forgotten import forgotten_ids
+from storage.index import Index
 
 FOLDER = "evaluations"
 _SPACE = Space.__slots__
@@ -47,16 +51,24 @@ def keep(index: Path, result: Result) -> Result:
     return replace(result, name=name)
 
 
-def keep_report(index: Path, name: str, html: str) -> None:
-    """Keeps the whole report of a result beside it, over an earlier one. It quotes documents, as no result does."""
-    path = _report(index, name)
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    with writable(path):
+def keep_report(index: Index, name: str, html: str, forgotten: Container[str]) -> bool:
+    """Keeps the whole report of a result beside it, over an earlier one. It quotes documents, as no result does.
+
+    `forgotten` are the ids of the documents that were to be forgotten before it was made. False, and nothing is
+    kept, when there are others by now.
+    """
+    path = _report(index.path, name)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with writable(path), sharing_cache(index.path):
+        if any(one not in forgotten for one in forgotten_ids(index)):
+            return False
+        path.parent.mkdir(exist_ok=True)
         try:
             temporary.write_text(html, encoding="utf-8")
             temporary.rename(path)
         finally:
             temporary.unlink(missing_ok=True)
+    return True
 
 
 def report_of(index: Path, name: str) -> str | None:
@@ -66,8 +78,11 @@ def report_of(index: Path, name: str) -> str | None:
 
 
 def drop_reports(index: Path) -> int:
-    """Deletes all kept reports, since any may quote what must be forgotten, and says how many; the results stay."""
-    paths = sorted((index / FOLDER).glob("*.html"))
+    """Deletes all kept reports, since any may quote what must be forgotten, and says how many; the results stay.
+
+    Also what a writer that was killed left of one. Nobody writes one meanwhile (`storage.cache_lock`).
+    """
+    paths = sorted((index / FOLDER).glob("*.html*"))
     for path in paths:
         path.unlink(missing_ok=True)
     return len(paths)

@@ -204,7 +204,9 @@ def _unpack(archive: tarfile.TarFile, folder: Path) -> tuple[Mapping[str, str], 
     wanted: dict[str, str] = manifest["sha256"]
     left, size = dict(wanted), 0
     while (member := archive.next()) is not None:
-        path, expected = folder / _safe(member.name), left.pop(member.name, None)
+        path, expected = folder / _safe(member.name), left.pop(member.name, "")
+        if not expected:  # before it takes room
+            raise ValueError(f"{member.name} is not what was exported")
         with writable(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as file:

@@ -8,7 +8,6 @@ import sqlalchemy as sa
 
 from storage import ledger, transactions
 from storage.erasing import Erased, finish_erasures
-from storage.evaluations import drop_reports
 from storage.fingerprints import SHORTEST
 from storage.forgotten import Asked, ask, mark_proven, unfinished
 from storage.index import Index
@@ -95,8 +94,7 @@ def _copies(index: Index, asked: Sequence[Asked]) -> tuple[str, ...]:
 
 
 def _drop_quotes(index: Index, said: Mapping[str, Said]) -> None:
-    """What runs, calibrations, gates and reports of evaluations say that names the document or quotes it."""
-    drop_reports(index.path)
+    """What runs, calibrations and gates say that names the document or quotes it."""
     strings = [string for one in said.values() for string in (*one.names, *one.stretches)]
     long = [string for string in strings if len(string.encode("utf-8", "surrogatepass")) >= SHORTEST]
     short = frozenset(path for one in said.values() for path in one.paths if path not in long)

@@ -141,6 +141,12 @@ def not_named(
     return tuple(one for one in files if one.path in known or name_hash(source, one.path) not in names)
 
 
+def forgotten_ids(index: Index) -> frozenset[str]:
+    """Ids of all documents that were ever to be forgotten, and were not allowed again."""
+    with transactions.reading(index.engine) as connection:
+        return frozenset(connection.scalars(sa.select(ledger.forgotten.c.document_id)))
+
+
 def forgotten_contents(index: Index) -> frozenset[str]:
     """The sha256 of every file from which a forgotten document was made."""
     with transactions.reading(index.engine) as connection:

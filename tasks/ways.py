@@ -5,7 +5,7 @@ rollback: back to the space before     abort: drop the new space     remove-old:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -41,16 +41,22 @@ class Choice:
     force: str = ""  # why the switch is made though the gate says no
     keep_days: float | None = None  # after which the old space is removed; None is by command only
     switch: bool = True  # False stops before the switch and waits for the word
+    model: str = ""  # to move to; "" is that of what was begun, of the settings, or of the index
+    chunker: str = ""
     say: Say = field(default=lambda _line: None)
 
 
-def heading(index: Index, settings: Settings) -> Settings:
-    """The settings with the model and chunker of the migration under way where they name none, or of the index."""
-    migration = newest_migration(index)
+def heading(index: Index, settings: Settings, choice: Choice) -> Settings:
+    """The settings with the model and chunker to move to, in full.
+
+    What was begun goes on, though the settings may still name the old space; else they or the index say what was
+    not chosen.
+    """
+    chosen = replace(settings, model=choice.model, chunker=choice.chunker)
+    migration, live = newest_migration(index), spaces_of(index)[0]
     if migration is not None and migration.state == "building":
-        settings = completed(settings, migration.target.setting, migration.target.space.chunker)
-    live = spaces_of(index)[0]
-    return completed(settings, live.setting, live.space.chunker)
+        return completed(chosen, migration.target.setting, migration.target.space.chunker)
+    return completed(completed(chosen, settings.model, settings.chunker), live.setting, live.space.chunker)
 
 
 def require(index: Index, way: Way, settings: Settings, choice: Choice) -> bool:

@@ -110,7 +110,7 @@ async def chunks(
 
 @router.get("/pages/{number}")
 async def page(document_id: DocumentId, number: Number, served: Served) -> PageBody:
-    """The image of one page and what was found on it. Of documents over 40 pages the image alone."""
+    """The image of one page and what was found on it; of pictures with more than 40 pages the image alone."""
     return await served.work.run(lambda: _page(served, document_id, number))
 
 

@@ -2,12 +2,10 @@
 
 from fastapi import APIRouter, Response
 
-from dashboard.api.addresses import order_address
 from dashboard.api.migration_models import MigrationBody, StartBody, SwitchBody, WaiveBody, migration_body
-from dashboard.api.run_models import OrderBody, order_body
+from dashboard.api.run_models import OrderBody, ordered
 from dashboard.migrations import cancel, go, seen, start, waive
 from dashboard.problems import READS, WRITES, described
-from dashboard.runs import Order
 from dashboard.serving import Served
 
 router = APIRouter(prefix="/migration", tags=["migration"])
@@ -22,7 +20,7 @@ async def migration(served: Served) -> MigrationBody:
 @router.post("", status_code=202, responses=described(*WRITES))
 async def begin(served: Served, response: Response, body: StartBody) -> OrderBody:
     """Builds another space beside the one that is searched, evaluates both, and waits for the word to switch."""
-    return _ordered(response, await served.work.run(lambda: start(served, body.start())))
+    return ordered(response, await served.work.run(lambda: start(served, body.start())))
 
 
 @router.post("/switch", status_code=202, responses=described(*WRITES))
@@ -32,25 +30,25 @@ async def switch(served: Served, response: Response, body: SwitchBody | None = N
     A verdict that is older than what the spaces hold is renewed first.
     """
     force = body.force if body else ""
-    return _ordered(response, await served.work.run(lambda: go(served, "switch", force)))
+    return ordered(response, await served.work.run(lambda: go(served, "switch", force)))
 
 
 @router.post("/rollback", status_code=202, responses=described(*WRITES))
 async def rollback(served: Served, response: Response) -> OrderBody:
     """Switches back to the space before, once it has caught up."""
-    return _ordered(response, await served.work.run(lambda: go(served, "rollback")))
+    return ordered(response, await served.work.run(lambda: go(served, "rollback")))
 
 
 @router.post("/abort", status_code=202, responses=described(*WRITES))
 async def abort(served: Served, response: Response) -> OrderBody:
     """Drops the new space; the index stays."""
-    return _ordered(response, await served.work.run(lambda: go(served, "abort")))
+    return ordered(response, await served.work.run(lambda: go(served, "abort")))
 
 
 @router.post("/remove-old", status_code=202, responses=described(*WRITES))
 async def remove_old(served: Served, response: Response) -> OrderBody:
     """Removes the space before the switch: there is no way back then."""
-    return _ordered(response, await served.work.run(lambda: go(served, "remove-old")))
+    return ordered(response, await served.work.run(lambda: go(served, "remove-old")))
 
 
 @router.post("/waive", responses=described(*WRITES))
@@ -73,8 +71,3 @@ async def stop(served: Served) -> MigrationBody:
         return migration_body(seen(served))
 
     return await served.work.run(change)
-
-
-def _ordered(response: Response, order: Order) -> OrderBody:
-    response.headers["Location"] = order_address(order.order)
-    return order_body(order)

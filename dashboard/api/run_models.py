@@ -3,8 +3,10 @@
 from dataclasses import asdict
 from typing import Annotated
 
+from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from dashboard.api.addresses import order_address
 from dashboard.choice import LONGEST_REASON, Choice
 from dashboard.live import Progress
 from dashboard.runs import Order
@@ -105,6 +107,12 @@ class RetryBody(BaseModel):
 def run_body(run: RunRow, progress: Progress | None = None) -> RunBody:
     outcomes = progress.outcomes if progress and progress.run.run_id == run.run_id else None
     return RunBody(**asdict(run), seconds=run.seconds, outcomes=outcomes)
+
+
+def ordered(response: Response, order: Order) -> OrderBody:
+    """The answer to who asked for a run: the order, and in Location where to follow it."""
+    response.headers["Location"] = order_address(order.order)
+    return order_body(order)
 
 
 def order_body(order: Order) -> OrderBody:

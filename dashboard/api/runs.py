@@ -4,7 +4,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from dashboard.api.addresses import order_address
 from dashboard.api.run_models import (
     OrderBody,
     OrderList,
@@ -13,6 +12,7 @@ from dashboard.api.run_models import (
     RunList,
     RunWish,
     order_body,
+    ordered,
     run_body,
 )
 from dashboard.live import progress_of
@@ -51,7 +51,7 @@ async def runs(
 async def start(served: Served, response: Response, wish: RunWish | None = None) -> OrderBody:
     """Asks for a run over one collection, or over all; the order says what becomes of it."""
     order = await served.work.run(lambda: update(served, (wish and wish.collection) or ""))
-    return _ordered(response, order)
+    return ordered(response, order)
 
 
 @router.get("/runs/{run_id}", responses=described(404, *READS))
@@ -107,12 +107,7 @@ async def retry(body: RetryBody, served: Served, response: Response) -> OrderBod
             return retry_chosen(served, body.documents)
         return retry_matching(served, choice)
 
-    return _ordered(response, await served.work.run(ask))
-
-
-def _ordered(response: Response, order: Order) -> OrderBody:
-    response.headers["Location"] = order_address(order.order)
-    return order_body(order)
+    return ordered(response, await served.work.run(ask))
 
 
 def _run(served: Serving, run_id: str) -> RunBody:

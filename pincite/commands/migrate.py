@@ -75,22 +75,32 @@ def migrate(
             "choose one of --status, --rollback, --abort and --remove-old, or say where to go with --model or "
             "--chunker"
         )
-    choice = Choice(throttle, tuple(waive or ()), questions, force, keep_days, switch, complain)
+    choice = Choice(
+        throttle,
+        tuple(waive or ()),
+        questions,
+        force,
+        keep_days,
+        switch,
+        model or "",
+        chunker or "",
+        say=complain,
+    )
     went = True
     if status:
         Index.open(index).close()
     else:
-        went = _do(index, chosen[0] if chosen else "forward", model, chunker, choice)
+        went = _do(index, chosen[0] if chosen else "forward", choice)
     _report(index, json)
     if not went:
         raise typer.Exit(ExitCode.FELL_SHORT)
 
 
-def _do(path: Path, way: Way, model: str | None, chunker: str | None, choice: Choice) -> bool:
+def _do(path: Path, way: Way, choice: Choice) -> bool:
     """Whether it came to what was asked for. A Prefect server is started only for what takes a while."""
-    settings = load_settings(model=model, chunker=chunker)
+    settings = load_settings()
     with Index.open(path) as index:
-        due = require(index, way, heading(index, settings), choice)
+        due = require(index, way, heading(index, settings, choice), choice)
         if due and (busy := holder(index.path, MIGRATION_FILE)):
             raise IndexBusy(f"a migration of {path} is at work: {busy}. Wait until it ends")
     if not due:
@@ -100,10 +110,10 @@ def _do(path: Path, way: Way, model: str | None, chunker: str | None, choice: Ch
         from flows.migration import carry_out, went  # brings what evaluates
 
         return went(carry_out(path, way, settings, choice), way, choice)
-    return _run(path, way, model, chunker, choice)
+    return _run(path, way, choice)
 
 
-def _run(path: Path, way: Way, model: str | None, chunker: str | None, choice: Choice) -> bool:
+def _run(path: Path, way: Way, choice: Choice) -> bool:
     """As a run of the flow, with a bar of what the ledger says of it."""
     from flows.server import prefect_api
 
@@ -113,8 +123,8 @@ def _run(path: Path, way: Way, model: str | None, chunker: str | None, choice: C
         return run_here(
             path,
             way,
-            model=model,
-            chunker=chunker,
+            model=choice.model or None,
+            chunker=choice.chunker or None,
             throttle=choice.throttle,
             waive=list(choice.waive),
             questions=str(choice.questions or ""),

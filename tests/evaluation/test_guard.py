@@ -6,13 +6,18 @@ from pathlib import Path
 import pytest
 
 from encoders.embedding import Embedder
+from evaluation import guard as guarding
 from evaluation.evaluate import Plan
 from evaluation.guard import guard, matched
+from evaluation.report import html
 from evaluation.results import milestone, result_of
 from schemas.errors import UsageError
-from schemas.evaluation import Question, QuestionSet, Result
+from schemas.evaluation import Evaluation, Question, QuestionSet, Result
 from schemas.settings import Settings
 from storage.evaluations import kept, report_of
+from storage.forget import forget
+from storage.forgotten import find
+from storage.index import Index
 from tests.retrieval.conftest import SmallIndex, at_distance
 
 WHY = "why does the pump stop"
@@ -106,3 +111,20 @@ def test_the_whole_report_is_kept_beside_a_kept_result(small_index: SmallIndex) 
     assert (report_of(small_index.path, kept.name) or "").startswith("<!doctype html>")
     guard(small_index.path, Settings(), QUESTIONS, keep_result=False)
     assert len(list((small_index.path / "evaluations").iterdir())) == 2
+
+
+def test_a_report_of_what_was_forgotten_meanwhile_is_not_kept(
+    small_index: SmallIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_index.write({"a.md": ["The pump has three seals."], "b.md": ["Grey seals swim."]})
+
+    def late(evaluation: Evaluation) -> str:
+        page = html(evaluation)
+        with Index.open(small_index.path) as index:
+            assert forget(index, find(index, "a.md")).proof.found == ()
+        return page
+
+    monkeypatch.setattr(guarding, "html", late)
+    made = guard(small_index.path, Settings(), QUESTIONS).result
+    assert report_of(small_index.path, made.name) is None
+    assert [one.name for one in kept(small_index.path)] == [made.name]

@@ -133,7 +133,7 @@ def test_one_that_is_held_waits_for_the_word_and_its_verdict_is_renewed_when_doc
     follows = Settings()
     with pytest.raises(UsageError, match="no migration is under way: no migration was ever begun"):
         carry_out(index, "switch", follows, Choice())
-    held = carry_out(index, "forward", Settings(chunker="C"), Choice(questions=questions, switch=False))
+    held = carry_out(index, "forward", follows, Choice(chunker="C", questions=questions, switch=False))
     assert held is not None and (held.state, held.stage) == ("building", "held") and held.gate is not None
     told: list[str] = []
     again = carry_out(index, "forward", follows, Choice(switch=False, say=told.append))
@@ -152,6 +152,23 @@ def test_one_that_is_held_waits_for_the_word_and_its_verdict_is_renewed_when_doc
     assert done is not None and done.state == "switched" and done.gate is not None
     assert done.gate["versions"]["new"] > held.gate["versions"]["new"]  # type: ignore[index]
     assert_level(index)
+
+
+@pytest.mark.usefixtures("api")
+def test_what_was_begun_goes_on_though_the_settings_name_the_old_space(tmp_path: Path) -> None:
+    source, index = tmp_path / "docs", tmp_path / "index"
+    source.mkdir()
+    (source / "a.txt").write_text("The relief valve opens at nine bar.\n")
+    old = Settings(model=USE, chunker="structural")
+    reindex(source, index, old)
+    held = carry_out(index, "forward", old, Choice(chunker="C", switch=False))
+    assert held is not None and held.target.space.chunker == "C"
+    again = carry_out(index, "forward", old, Choice(switch=False))
+    assert again is not None and (again.migration_id, again.stage) == (held.migration_id, "held")
+    with pytest.raises(UsageError, match="is not finished"):
+        carry_out(index, "forward", old, Choice(chunker="A"))
+    done = carry_out(index, "switch", old, Choice())
+    assert done is not None and done.state == "switched"
 
 
 @pytest.mark.usefixtures("api")

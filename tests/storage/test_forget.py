@@ -18,6 +18,7 @@ from storage import exchange, ledger, sql, transactions
 from storage.cache import open_cover, refresh_cache
 from storage.calibrations import latest_calibration, store_calibration
 from storage.doctor import examine
+from storage.evaluations import keep_report, report_of
 from storage.forget import QUOTED, Forgotten, forget, verify_forgotten
 from storage.forgotten import allow_again, find, unfinished
 from storage.index import Index
@@ -157,7 +158,7 @@ def test_a_copy_is_named_and_stays(index: Path, source: Path) -> None:
     assert b"rzezina" not in bytes_of(index)
 
 
-@pytest.mark.parametrize("step", ["_replace", "_drop_packs", "_purge", "_mark_done"])
+@pytest.mark.parametrize("step", ["_replace", "_drop_derived", "_purge", "_mark_done"])
 def test_a_kill_half_way_is_finished_by_the_next_run(index: Path, source: Path, step: str) -> None:
     make(index, source)
     done = subprocess.run([sys.executable, "-c", KILLED, index, step], cwd=ROOT, check=False)
@@ -265,6 +266,16 @@ def test_a_message_of_a_run_that_quotes_it_is_removed(index: Path, source: Path)
         where = ledger.runs.c.run_id == first
         connection.execute(ledger.runs.update().where(where).values(message=f"ValueError: {SECRET}"))
     assert forgotten(index).proof.found == ()
+
+
+def test_a_report_goes_and_what_a_killed_writer_left_of_one(index: Path, source: Path) -> None:
+    make(index, source)
+    with Index.open(index) as opened:
+        keep_report(opened, "000001-0123456789ab", f"<p>{SECRET}</p>", frozenset())
+    (folder := index / "evaluations").joinpath("000001-cdef.html.12345.tmp").write_text(SECRET)
+    assert report_of(index, "000001-0123456789ab") == f"<p>{SECRET}</p>"
+    assert forgotten(index).proof.found == ()
+    assert list(folder.iterdir()) == []
 
 
 def test_a_calibration_that_names_it_keeps_its_threshold_alone(index: Path, source: Path) -> None:

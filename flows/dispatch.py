@@ -18,7 +18,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import psutil
@@ -26,6 +26,9 @@ import psutil
 from flows.schedule import serve_schedule
 from flows.server import prefect_api
 from flows.settings import load_settings
+
+if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
 
 _logger = logging.getLogger(__name__)
 LOOK_S = 1.0  # between two looks at the runs that go on
@@ -40,8 +43,11 @@ def main() -> None:
         prefect_api(index.resolve() / "prefect", scheduling=True) as url,
         serve_schedule(index, load_settings()),
     ):
+        from prefect.client.orchestration import get_client  # the server's address is known now
+
         _say(ready=url)
-        _Dispatcher(index).serve(orders)
+        with get_client(sync_client=True) as client:
+            _Dispatcher(index, client).serve(orders)
 
 
 def _listen(orders: "queue.Queue[Order | None]") -> None:
@@ -55,11 +61,9 @@ def _say(**values: object) -> None:
 
 
 class _Dispatcher:
-    def __init__(self, index: Path) -> None:
-        from prefect.client.orchestration import get_client
-
+    def __init__(self, index: Path, client: "SyncPrefectClient") -> None:
         self._index = index
-        self._client = get_client(sync_client=True)
+        self._client = client
         self._open: dict[str, UUID] = {}  # flow runs that have not ended, by order
         self._said: dict[str, tuple[str, str]] = {}
         self._cancelled: set[UUID] = set()
@@ -109,26 +113,38 @@ class _Dispatcher:
 
     def _cancel(self, order: str) -> None:
         """A run that has begun is interrupted, also when it begins only now: the runner may have taken it."""
+        from prefect.exceptions import ObjectNotFound
         from prefect.states import Cancelled
 
         if (flow_run := self._open.get(order)) is None:
             return
         self._cancelled.add(flow_run)
-        state = self._client.read_flow_run(flow_run).state
-        if state is None or not (state.is_running() or state.is_final()):
-            self._client.set_flow_run_state(flow_run, Cancelled(message="cancelled on the dashboard"))
+        with suppress(ObjectNotFound):  # it was deleted there, which the next look tells
+            state = self._client.read_flow_run(flow_run).state
+            if state is None or not (state.is_running() or state.is_final()):
+                self._client.set_flow_run_state(flow_run, Cancelled(message="cancelled on the dashboard"))
 
     def _look(self) -> None:
         for order, flow_run in sorted(self._open.items()):
-            state = self._client.read_flow_run(flow_run).state
-            told = (state.name or "", state.message or "") if state else ("Scheduled", "")
+            told, over = self._state_of(flow_run)
             if self._said.get(order) != told:
                 self._said[order] = told
-                over = state is not None and state.is_final()
                 _say(order=order, flow_run=str(flow_run), state=told[0], message=told[1], over=over)
                 if over:
                     del self._open[order], self._said[order]
         self._interrupt()
+
+    def _state_of(self, flow_run: UUID) -> tuple[tuple[str, str], bool]:
+        """(name and message of its state, whether it is over)."""
+        from prefect.exceptions import ObjectNotFound
+
+        try:
+            state = self._client.read_flow_run(flow_run).state
+        except ObjectNotFound:
+            return ("Lost", "the flow run was deleted on the Prefect server"), True
+        if state is None:
+            return ("Scheduled", ""), False
+        return (state.name or "", state.message or ""), state.is_final()
 
     def _interrupt(self) -> None:
         for pid in _processes_of(self._cancelled) if self._cancelled else ():

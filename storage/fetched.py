@@ -94,4 +94,7 @@ class Draft:
             _logger.warning(
                 "an object can't be kept in %s and is downloaded twice: %s", self._path.parent, error
             )
-            self._file = None
+            file, self._file = self._file, None
+            if file:
+                with suppress(OSError):  # what it still holds has no room either
+                    file.close()

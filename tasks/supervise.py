@@ -67,11 +67,15 @@ class PoolClosed(Exception):
 class Worker:
     """One child process at a time, started when there is work and started anew after it had to be killed."""
 
-    def __init__(self, memory_bytes: int, family: str, first: Job | None = None) -> None:
+    def __init__(
+        self, memory_bytes: int, family: str, first: Job | None = None, *, gives_way: bool = False
+    ) -> None:
         """`family` tags all processes of one index; `first` is run in each new child before it takes jobs,
 
-        so that neither imports nor weights count for the deadline and memory of a document.
+        so that neither imports nor weights count for the deadline and memory of a document. `gives_way`: nobody
+        waits for the child, which has a lower priority then.
         """
+        self._gives_way = gives_way
         self._memory_bytes = memory_bytes
         self._first = first
         self._family = family
@@ -210,7 +214,8 @@ class Worker:
             stderr=self._output,
             start_new_session=True,
         )
-        give_way(process.pid)
+        if self._gives_way:
+            give_way(process.pid)
         return process
 
     def _set_up(self, connection: Connection) -> None:
@@ -313,10 +318,10 @@ def tagged_processes(tag: str) -> Iterator[psutil.Process]:
 
 
 class Pool:
-    """A fixed number of workers; `run` waits for a free one."""
+    """A fixed number of workers, which do the work of a run and give way to others; `run` waits for a free one."""
 
     def __init__(self, size: int, memory_bytes: int, family: str, first: Job | None = None) -> None:
-        self._workers = [Worker(memory_bytes, family, first) for _ in range(size)]
+        self._workers = [Worker(memory_bytes, family, first, gives_way=True) for _ in range(size)]
         self._free: queue.LifoQueue[Worker] = queue.LifoQueue()
         for worker in self._workers:
             self._free.put(worker)

@@ -23,7 +23,7 @@ BUSY = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwhil
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
-    worker = Worker(MEMORY_BYTES, uuid.uuid4().hex)
+    worker = Worker(MEMORY_BYTES, uuid.uuid4().hex, gives_way=True)
     yield worker
     worker.kill()
 
@@ -48,6 +48,16 @@ def test_a_child_of_a_run_has_a_lower_priority_and_we_keep_ours(worker: Worker) 
     assert os.sched_getscheduler(child) == os.SCHED_BATCH
     assert session_nice(child) in (None, NICE)
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
+def test_a_child_for_which_a_person_waits_keeps_its_priority() -> None:
+    worker = Worker(MEMORY_BYTES, uuid.uuid4().hex)
+    try:
+        child = worker.run(PID, None, 30)
+        assert os.getpriority(os.PRIO_PROCESS, child) == os.getpriority(os.PRIO_PROCESS, 0)
+        assert os.sched_getscheduler(child) == os.sched_getscheduler(0)
+    finally:
+        worker.kill()
 
 
 def test_a_priority_that_is_lower_already_is_not_raised(process: subprocess.Popen[bytes]) -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
+from weakref import WeakValueDictionary
 
 from schemas.errors import DocumentError, UsageError
 from schemas.settings import Settings
@@ -21,6 +22,7 @@ from tasks.bucket import download, is_url
 
 KEPT_S = 120.0
 KEPT_BYTES = 256 << 20  # of objects, while none of them is looked at; the one at hand may be larger
+_Key = tuple[str, str, str]  # source, path, sha256
 CHANGED = "the file has changed since it was indexed"
 
 
@@ -56,24 +58,23 @@ class _Object:
 
 @dataclass
 class _Objects:
-    """Downloaded objects by source, path and hash. Threads share it; one downloads at a time."""
+    """Downloaded objects by source, path and hash. Threads share it; each object is downloaded by one at a time."""
 
-    _kept: dict[tuple[str, str, str], _Object] = field(default_factory=dict)
+    _kept: dict[_Key, _Object] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _turns: WeakValueDictionary[_Key, threading.Lock] = field(default_factory=WeakValueDictionary)
 
     @contextmanager
     def at_hand(self, source: str, path: str, sha256: str, most_bytes: int) -> Iterator[tuple[Path, str]]:
-        key = (source, path, sha256)
+        key, missing = (source, path, sha256), ""
         with self._lock:
             self._sweep()
-            missing = ""
-            if key not in self._kept:
+            turn = self._turns.setdefault(key, threading.Lock())
+        with turn:  # a slow object keeps nobody from the others
+            one = self._taken(key)
+            if one is None:
                 found, missing = _downloaded(source, path, sha256, most_bytes)
-                if found is not None:
-                    self._kept[key] = found
-            one = self._kept.get(key)
-            if one is not None:
-                one.users += 1
+                one = self._taken(key, found)
         if one is None:
             yield Path(path), missing
             return
@@ -82,6 +83,16 @@ class _Objects:
         finally:
             with self._lock:
                 one.users -= 1
+
+    def _taken(self, key: _Key, found: _Object | None = None) -> _Object | None:
+        """The object that is kept, or the one that was just found, with one user more."""
+        with self._lock:
+            if found is not None:
+                self._kept[key] = found
+            one = self._kept.get(key)
+            if one is not None:
+                one.users += 1
+            return one
 
     def _sweep(self) -> None:
         """Deletes what is kept too long, or too much, and looked at by nobody; the oldest first."""

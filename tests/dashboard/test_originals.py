@@ -1,12 +1,16 @@
 """The file behind a page image: the one that was indexed, or the reason why it is not shown."""
 
 import hashlib
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from dashboard.originals import CHANGED, original
 from dashboard.sheets import draw
@@ -36,6 +40,44 @@ def test_an_object_is_shown_while_it_is_the_one_that_was_indexed(bucket: str) ->
     fsspec.filesystem("memory").pipe("/shelf/reports/bulletin.pdf", BYTES + b"\n")
     with original(bucket, "reports/bulletin.pdf", "0" * 64, SETTINGS) as (_, missing):
         assert missing == CHANGED
+
+
+class Slow(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """A store in which one object does not come before it is let go."""
+
+    protocol = "slow"
+    asked, let_go = threading.Event(), threading.Event()
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        stripped: str = super()._strip_protocol(path.replace("slow://", "memory://"))
+        return stripped
+
+    def _open(self, path: str, *arguments: Any, **more: Any) -> Any:
+        if path.endswith("slow.pdf"):
+            self.asked.set()
+            assert self.let_go.wait(60)
+        return super()._open(path, *arguments, **more)
+
+
+def test_an_object_that_comes_slowly_keeps_nobody_from_another(bucket: str) -> None:
+    fsspec.register_implementation("slow", Slow, clobber=True)
+    fsspec.filesystem("memory").pipe("/shelf/reports/slow.pdf", BYTES)
+
+    def looked_at(name: str) -> bytes:
+        with original("slow://shelf", f"reports/{name}", SHA256, SETTINGS) as (path, missing):
+            assert missing == ""
+            return path.read_bytes()
+
+    with ThreadPoolExecutor(3) as pool:
+        slow = [pool.submit(looked_at, "slow.pdf") for _ in range(2)]
+        try:
+            assert Slow.asked.wait(60)
+            assert pool.submit(looked_at, "bulletin.pdf").result(30) == BYTES
+            assert not any(one.done() for one in slow)
+        finally:
+            Slow.let_go.set()
+        assert [one.result(30) for one in slow] == [BYTES, BYTES]
 
 
 def test_an_object_that_can_not_be_had_is_said_so(bucket: str) -> None:

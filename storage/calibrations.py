@@ -10,12 +10,16 @@ from schemas.calibration import Calibration
 from schemas.evaluation import QuestionSet
 from storage import ledger, transactions
 from storage.index import Index
+from storage.versions import told_since
 
 
 def store_calibration(
     index: Index, version: int, threshold: float, questions: QuestionSet, report: Mapping[str, object]
 ) -> Calibration:
-    """Keeps a threshold that was measured at a version; from now on it is the index's."""
+    """Keeps a threshold that was measured at a version; from now on it is the index's.
+
+    Its report names documents, and is not kept when one was forgotten since that version.
+    """
     calibrations = ledger.calibrations
     with transactions.writing(index.engine) as connection:
         space_id, _ = ledger.live_space(connection, version)
@@ -27,7 +31,7 @@ def store_calibration(
                 threshold=threshold,
                 questions=questions.name,
                 questions_sha256=questions.sha256,
-                report=dict(report),
+                report=dict(report) if told_since(connection) <= version else {},
             )
         )
     stored = latest_calibration(index)

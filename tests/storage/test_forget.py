@@ -292,6 +292,18 @@ def test_a_calibration_that_names_it_keeps_its_threshold_alone(index: Path, sour
     assert report == {"left_out": [{"id": "7", "reason": QUOTED}], "costs": {"bluff": 1.0}}
 
 
+def test_a_calibration_that_was_under_way_brings_no_name_back(index: Path, source: Path) -> None:
+    make(index, source)
+    with Index.open(index) as opened:
+        version = opened.newest_version()
+        assert forgotten(index).proof.found == ()
+        report = {"left_out": [{"id": "7", "reason": "the needle stands in letters/brzezina-case.txt"}]}
+        store_calibration(opened, version, 0.5, QuestionSet("set", "0" * 64, ()), report)
+        kept = latest_calibration(opened)
+    assert kept is not None and kept.threshold == 0.5
+    assert b"brzezina-case" not in bytes_of(index)
+
+
 def test_a_message_that_quotes_it_goes_before_a_kill_can_take_away_what_is_known_of_it(
     index: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

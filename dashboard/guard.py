@@ -38,12 +38,13 @@ CSRF_FIELD = "csrf"
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Of every response that does not set its own."""
+"""Of every response that does not set its own. With `no-referrer` a browser sends the plain forms of signing in and out
+with the Origin `null`, which is nobody's."""
 
 
 class Guard:

@@ -43,8 +43,10 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Of every response that does not set its own. With `no-referrer` a browser sends the plain forms of signing in and out
-with the Origin `null`, which is nobody's."""
+"""Of every response that does not set its own.
+
+With the policy `no-referrer` a browser would send the plain forms of signing in and out with the Origin `null`.
+"""
 
 
 class Guard:

@@ -11,6 +11,7 @@ _REMEDIES = {
     "invariant": "Report it with the file: what was made of it was not fit to be published.",
     "misread": "Retry once; if it fails again, save the file anew from its program and replace it.",
     "unavailable": "Bring the source back into reach, then retry.",
+    "unfit": "Rename it, or put a regular file in its place: the next run takes it up.",
     "changed": "Wait until the file is at rest, then retry.",
     "crashed": "Retry once; if it fails again, save the file anew from its program and replace it.",
     "deadline": "Retry when the machine is less busy, split the file, or raise limits.deadline_s in pincite.toml.",

@@ -48,6 +48,8 @@ def put(collection: Collection, relative: str, content: BinaryIO, replace: bool)
     there is no file to replace or no folder, and `UsageError` for a place outside the folder.
     """
     root = folder_of(collection)
+    if relative.startswith("./"):  # as `tasks.folder` lists a name that can't be stored: no file is called so
+        raise UsageError(f"the name of {one_line(relative)} is not UTF-8: rename it in its folder")
     target = root / relative
     if not target.parent.is_dir():
         raise NotFound(f"the folder of {one_line(relative)} is gone")

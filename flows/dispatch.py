@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
 
 _logger = logging.getLogger(__name__)
+_INTERRUPTED = "interrupt signal"
 LOOK_S = 1.0  # between two looks at the runs that go on
 Order = Mapping[str, Any]
 
@@ -144,6 +145,10 @@ class _Dispatcher:
             return ("Lost", "the flow run was deleted on the Prefect server"), True
         if state is None:
             return ("Scheduled", ""), False
+        if state.is_crashed() and _INTERRUPTED in (
+            state.message or ""
+        ):  # so Prefect sees a run that was cancelled
+            return ("Cancelled", "interrupted: what it had finished stays"), True
         return (state.name or "", state.message or ""), state.is_final()
 
     def _interrupt(self) -> None:

@@ -19,6 +19,7 @@ from evaluation.results import result_of
 from schemas.errors import UsageError
 from schemas.evaluation import QuestionSet
 from schemas.settings import Settings
+from storage.calibrations import adopt_threshold, latest_calibration
 from storage.index import Index
 from storage.level import snapshot_of
 from storage.lock import patient
@@ -108,11 +109,18 @@ def _compared(
         new = result_of(
             evaluate_snapshot(snapshot_of(index, target.space_id), settings, questions, plan, say), questions
         )
+    if not same_model or latest_calibration(index) is not None:
+        adopt_threshold(index, target.space_id, new.version, new.threshold, questions)
+        say(
+            f"after the switch the new space refuses from a distance of {new.threshold:g} on, at which it was "
+            "compared: `pincite calibrate` measures one of its own"
+        )
     verdict = gate(new, old)
     rows = [asdict(one) for one in measured(verdict, new, old)]
     kept: Gate = json.loads(json.dumps({**asdict(verdict), "measured": rows}))
     return {
         **kept,
+        "threshold": new.threshold,
         "questions": str(file.resolve()),
         "questions_sha256": questions.sha256,
         "versions": {"old": old.version, "new": new.version},

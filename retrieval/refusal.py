@@ -38,6 +38,13 @@ def threshold_of(index: Index, version: int | None = None) -> Threshold:
             return default
         warnings = [_later(default.distance, later, version), *([default.warning] if default.warning else [])]
         return replace(default, warning="; ".join(warnings))
+    if found.adopted:
+        return Threshold(
+            found.threshold,
+            found,
+            f"the threshold {found.threshold:g} was taken over at a migration: it answers as many of "
+            f"{found.questions} as the space before. Measure one with `pincite calibrate QUESTIONS`",
+        )
     changed = share_changed_since(index, found.version, version)
     if changed <= MOVED_AWAY:
         return Threshold(found.threshold, found)

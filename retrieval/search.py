@@ -225,7 +225,7 @@ class Searcher:
             raise SpaceMismatch(
                 f"the index at {self._index.path} is of the space {corpus.space}; this Pincite cuts "
                 f"queries into terms with {TOKENIZER}, which would miss what is stored: search with mode "
-                "dense, or index again"
+                "dense, or run `pincite migrate`"
             )
         return corpus.lexical(terms(query), among)
 

@@ -16,3 +16,8 @@ class Calibration:
     questions_sha256: str
     made_at: float  # seconds since the epoch
     report: Mapping[str, object]  # what was measured, as `pincite calibrate --json` printed it
+
+    @property
+    def adopted(self) -> bool:
+        """Whether it was taken over at a migration: it answers as many of the questions as the space before."""
+        return "adopted" in self.report

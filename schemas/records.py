@@ -144,6 +144,7 @@ class SourceFile:
     sha256: str  # "" when it could not be read
     unreadable: str = ""  # why it could not be read
     etag: str = ""  # of an object in a bucket
+    kind: str = "unavailable"  # of the failure where it could not be read, a word of `schemas.retrying`
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ _OUTLOOKS = {
     "error": Outlook(False, "an extractor refused the file"),
     "misread": Outlook(True, "the parser was confused, as it also is when the machine is short of something"),
     "unavailable": Outlook(True, "the source may be in reach again"),
+    "unfit": Outlook(False, "neither a name nor the kind of a thing changes by itself"),
     "changed": Outlook(True, "the file may be at rest by then"),
     "crashed": Outlook(True, "a crash may have come from the machine's load"),
     "deadline": Outlook(True, "the machine may be less busy"),

@@ -20,23 +20,51 @@ def store_calibration(
 
     Its report names documents, and is not kept when one was forgotten since that version.
     """
-    calibrations = ledger.calibrations
     with transactions.writing(index.engine) as connection:
         space_id, _ = ledger.live_space(connection, version)
-        connection.execute(
-            calibrations.insert().values(
-                made_at=time.time(),
-                space_id=space_id,
-                version=version,
-                threshold=threshold,
-                questions=questions.name,
-                questions_sha256=questions.sha256,
-                report=dict(report) if told_since(connection) <= version else {},
-            )
-        )
+        kept = dict(report) if told_since(connection) <= version else {}
+        _insert(connection, space_id, version, threshold, questions, kept)
     stored = latest_calibration(index)
     assert stored is not None
     return stored
+
+
+def adopt_threshold(
+    index: Index, space_id: int, version: int, threshold: float, questions: QuestionSet
+) -> None:
+    """Keeps a threshold for a space that is not live yet, so that it refuses from the switch on.
+
+    Nothing is done where `pincite calibrate` once measured one on it.
+    """
+    calibrations = ledger.calibrations
+    own = sa.select(calibrations.c.report).where(calibrations.c.space_id == space_id)
+    with transactions.writing(index.engine) as connection:
+        if all(report == _ADOPTED for report in connection.scalars(own)):
+            _insert(connection, space_id, version, threshold, questions, _ADOPTED)
+
+
+_ADOPTED = {"adopted": "the distance at which the gate of a migration compared the space"}
+
+
+def _insert(
+    connection: sa.Connection,
+    space_id: int,
+    version: int,
+    threshold: float,
+    questions: QuestionSet,
+    report: Mapping[str, object],
+) -> None:
+    connection.execute(
+        ledger.calibrations.insert().values(
+            made_at=time.time(),
+            space_id=space_id,
+            version=version,
+            threshold=threshold,
+            questions=questions.name,
+            questions_sha256=questions.sha256,
+            report=report,
+        )
+    )
 
 
 def latest_calibration(index: Index, version: int | None = None) -> Calibration | None:

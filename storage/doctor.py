@@ -67,6 +67,7 @@ _REMEDIES = {
     "unreadable": "look at the reason with `pincite documents --state failed`; mend or replace the file",
     "limit": "raise the limit that the reason names, then `pincite retry`",
     "ocr-unavailable": "install what the reason names, then `pincite retry`",
+    "unfit": "rename it, or put a regular file in its place",
     "unavailable": "see that the file can be read, then `pincite retry`",
 }
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from schemas.errors import UnconfirmedLoss
 from schemas.records import Collection, Policy, Registered, SourceFile
-from schemas.retrying import LOST
+from schemas.retrying import LOST, outlook_of
 from storage import ledger, transactions
 from storage.commit import CLEARED
 from storage.copies import unblock
@@ -263,9 +263,9 @@ def _unreadable_values(file: SourceFile) -> dict[str, object]:
     return {
         "state": "failed",
         "stage": "discover",
-        "kind": "unavailable",
+        "kind": file.kind,
         "reason": file.unreadable,
         "page": None,
-        "transient": True,
+        "transient": outlook_of(file.kind).transient,
         "last_outcome": "failed",
     }

@@ -170,8 +170,13 @@ def finish_run(run: Run) -> Counts:
 def _break_off(run: Run, error: BaseException) -> None:
     with transactions.writing(run.index.engine) as connection:
         _free(connection, run)
-        message = storable_text(f"{type(error).__name__}: {error}")
-        _end(connection, run, "broken", message=message)
+        _end(connection, run, "broken", message=_words(error))
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted, as by a cancel: what it had finished stays, the next run takes up the rest"
+    return storable_text(f"{type(error).__name__}: {error}".removesuffix(": "))
 
 
 def _end(connection: sa.Connection, run: Run, state: str, **values: object) -> None:

@@ -151,20 +151,20 @@ def _is_closed(entry: os.DirEntry[str]) -> bool:
 
 def _file(entry: os.DirEntry[str], relative: str) -> SourceFile:
     if not _is_utf8(relative):
-        return unreadable(relative, "its name is not UTF-8: rename it")
+        return unreadable(relative, "its name is not UTF-8: rename it", "unfit")
     try:
         info = entry.stat()
     except OSError as error:
         return unreadable(relative, f"can't be reached: {error.strerror}")
     if not stat.S_ISREG(info.st_mode):
-        return unreadable(relative, "is no regular file")
+        return unreadable(relative, "is no regular file", "unfit")
     times = _as_int64(info.st_mtime_ns), _as_int64(info.st_ctime_ns)
     return SourceFile(relative, entry.path, info.st_size, *times, sha256="")
 
 
-def unreadable(relative: str, reason: str) -> SourceFile:
-    """A file that was listed and can't be read, with the reason."""
-    return SourceFile(_storable_path(relative), "", 0, 0, 0, "", unreadable=reason)
+def unreadable(relative: str, reason: str, kind: str = "unavailable") -> SourceFile:
+    """What was listed and can't be read, with the reason."""
+    return SourceFile(_storable_path(relative), "", 0, 0, 0, "", unreadable=reason, kind=kind)
 
 
 def _storable_path(relative: str) -> str:

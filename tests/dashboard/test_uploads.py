@@ -15,6 +15,7 @@ import pytest
 from dashboard.uploads import NameTaken, checked_name, put
 from schemas.errors import NotFound, UsageError
 from schemas.records import Collection
+from tasks.folder import list_files
 from tests.dashboard.conftest import ROOT, Server, reindex, serving
 from tests.dashboard.test_sessions import HTML, csrf_of
 
@@ -74,6 +75,14 @@ def test_no_link_leads_out_of_the_folder(tmp_path: Path) -> None:
         put(Collection("far", "s3://bucket/docs"), "a.txt", io.BytesIO(b""), replace=False)
     with pytest.raises(NotFound, match="is not there"):
         put(Collection("gone", str(tmp_path / "gone")), "a.txt", io.BytesIO(b""), replace=False)
+
+
+def test_a_file_whose_name_is_not_utf8_is_not_replaced_by_another_beside_it(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"latin\xe9.md")).write_bytes(b"one")
+    (listed,) = list_files(tmp_path, None)
+    with pytest.raises(UsageError, match="rename it"):
+        put(Collection("docs", str(tmp_path.resolve())), listed.path, io.BytesIO(b"two"), replace=True)
+    assert os.listdir(os.fsencode(tmp_path)) == [b"latin\xe9.md"]
 
 
 @pytest.fixture(scope="module")

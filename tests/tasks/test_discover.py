@@ -13,6 +13,7 @@ import pytest
 from schemas.errors import SourceError
 from schemas.records import Counts, SourceFile
 from storage.index import Index
+from storage.report import document_reports
 from storage.runs import begin_run, finish_run
 from storage.verify import verify
 from tasks.discover import discover, look, read_hashes
@@ -153,6 +154,20 @@ def test_what_is_no_regular_file_is_listed_with_its_reason(source: Path) -> None
     (source / "null").symlink_to("/dev/null")
     fill_only = {"pipe": "is no regular file", "null": "is no regular file"}
     assert paths(source) == fill_only
+
+
+def test_what_can_not_pass_by_itself_is_not_said_to(index: Path, source: Path) -> None:
+    os.mkfifo(source / "pipe")
+    Path(os.fsdecode(os.path.join(os.fsencode(source), b"a\xff.txt"))).write_text("words")
+    (source / "link.txt").symlink_to("nowhere")
+    assert reindex(index, source).failed == 3
+    with Index.open(index) as opened:
+        told = {one.reason: (one.kind, one.transient) for one in document_reports(opened, None)}
+    assert told == {
+        "is no regular file": ("unfit", False),
+        "its name is not UTF-8: rename it": ("unfit", False),
+        "can't be reached: No such file or directory": ("unavailable", True),
+    }
 
 
 def test_hidden_files_and_the_index_itself_are_no_documents(source: Path) -> None:

@@ -45,9 +45,14 @@ def client(index: Path) -> Iterator[TestClient]:
         yield opened
 
 
+def keep_html(index: Path, name: str, html: str) -> None:
+    with Index.open(index) as opened:
+        assert keep_report(opened, name, html, frozenset())
+
+
 def test_an_evaluation_leads_to_its_whole_report(index: Path, client: TestClient) -> None:
     older, newer = keep(index, result(9, 1)), keep(index, result(1, 2))
-    keep_report(index, newer.name, REPORT)
+    keep_html(index, newer.name, REPORT)
     listed = client.get("/ui/evaluation").text
     assert listed.count('class="point"') == 2 and "set &lt;b&gt;" in listed
     assert "/report" not in client.get(f"/ui/evaluation/{older.name}").text
@@ -66,7 +71,7 @@ def test_an_evaluation_leads_to_its_whole_report(index: Path, client: TestClient
 
 def test_a_report_runs_nothing_and_sends_nothing(index: Path, browser: Browser) -> None:
     kept = keep(index, result(1, 1))
-    keep_report(index, kept.name, HOSTILE)
+    keep_html(index, kept.name, HOSTILE)
     with serving(index) as server, watched(browser) as seen:
         seen.page.goto(f"{server.url}/ui/evaluation/{kept.name}/report")
         assert seen.page.title() == "Report"
@@ -87,7 +92,7 @@ def test_the_pages_of_evaluations_are_accessible_at_any_width(
             result(9, 2), set_name="another-set-with-a-name-that-is-very-long-and-has-no-place-to-break-at"
         ),
     )
-    keep_report(index, kept.name, REPORT)
+    keep_html(index, kept.name, REPORT)
     with serving(index) as server, watched(browser, viewport={"width": width, "height": 740}) as seen:
         for path in ("/ui/evaluation", f"/ui/evaluation/{kept.name}"):
             seen.page.goto(server.url + path)

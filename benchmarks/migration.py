@@ -3,12 +3,13 @@
 python -m benchmarks.migration --chunks 2000 --rounds 3
 
 embed    one child process loads all-MiniLM-L6-v2 and embeds all stored texts in one call, sorted by length
-migrate  the whole migration to it from an index with as many chunks in another space
+migrate  `pincite migrate` to it, with its Prefect server, of an index with as many chunks in another space
 
 Both start from nothing: interpreter, imports and weights are in either figure.
 """
 
 import argparse
+import json
 import os
 import random
 import resource
@@ -24,7 +25,7 @@ from benchmarks.corpus import write_markdown
 from encoders.models import resolve_model
 from encoders.wordpieces import WordPieces
 from schemas.records import SourceFile
-from schemas.settings import DEFAULT_MODEL, Settings, completed
+from schemas.settings import DEFAULT_MODEL, Settings
 from storage.commit import lease, publish
 from storage.index import Index
 from storage.register import register
@@ -84,11 +85,19 @@ def embed(index: Path) -> None:
 
 
 def migrate(index: Path) -> None:
-    from flows.migration import migrate as flow
-    from tasks.ways import Choice
-
-    done = flow(index, completed(Settings()), Choice())
-    assert done is not None and done.state == "switched"
+    command = [
+        sys.executable,
+        "-m",
+        "pincite",
+        "migrate",
+        "--model",
+        DEFAULT_MODEL,
+        "--index",
+        str(index),
+        "--json",
+    ]
+    told = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    assert json.loads(told.stdout)["state"] == "switched"
 
 
 def cpu_s(what: str, index: Path) -> float:

@@ -2,7 +2,9 @@
 
 import json
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from schemas import showing
+from schemas.errors import PinciteError
 
 
 class ExitCode(IntEnum):
@@ -40,6 +43,25 @@ def complain(message: str) -> None:
 def say(message: str) -> None:
     """Prints text as it is: what comes from documents holds no markup of ours."""
     console.print(Text(message), soft_wrap=True)
+
+
+@contextmanager
+def looking(look: Callable[[], None], every_s: float) -> Iterator[None]:
+    """Looks again and again while the block goes on. What a busy ledger does not tell, the next look does."""
+    ended = threading.Event()
+
+    def follow() -> None:
+        while not ended.wait(every_s):
+            with suppress(PinciteError):
+                look()
+
+    follower = threading.Thread(target=follow, daemon=True)
+    follower.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        follower.join()
 
 
 def print_json(value: object) -> None:

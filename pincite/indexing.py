@@ -1,9 +1,8 @@
 """Runs over collections, for the commands that start them: progress while they go, and what came of them."""
 
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
@@ -12,7 +11,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from flows.notify import failure_report, tell
-from pincite.console import ExitCode, complain, errors, one_line, print_json, say
+from pincite.console import ExitCode, complain, errors, looking, one_line, print_json, say
 from schemas.errors import PinciteError, SourceError
 from schemas.evaluation import Verdict
 from schemas.records import Collection, Counts, Outcome
@@ -111,29 +110,20 @@ class _Flow:
 @contextmanager
 def _progress(opened: Index, source: str) -> Iterator[None]:
     """A bar of what the ledger says, whoever does the work."""
-    ended = threading.Event()
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, console=errors, transient=True) as bar:
         shown = bar.add_task("starting", total=None)
 
-        def follow() -> None:
-            states: Mapping[str, int] = {}
-            while not ended.wait(0.5):
-                with suppress(PinciteError):  # a busy ledger: the next look tells more
-                    states = progress(opened, source)
-                words = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-                done = states.get("indexed", 0) + states.get("failed", 0)
-                bar.update(
-                    shown, description=words or "starting", total=sum(states.values()) or None, completed=done
-                )
+        def look() -> None:
+            states = progress(opened, source)
+            words = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+            done = states.get("indexed", 0) + states.get("failed", 0)
+            bar.update(
+                shown, description=words or "starting", total=sum(states.values()) or None, completed=done
+            )
 
-        follower = threading.Thread(target=follow, daemon=True)
-        follower.start()
-        try:
+        with looking(look, 0.5):
             yield
-        finally:
-            ended.set()
-            follower.join()
 
 
 def finish(done: Sequence[Outcome], index: Path, settings: Settings, as_json: bool) -> None:

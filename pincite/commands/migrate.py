@@ -1,8 +1,7 @@
 """`pincite migrate`."""
 
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -18,11 +17,12 @@ from pincite.console import (
     JsonOption,
     complain,
     errors,
+    looking,
     one_line,
     print_json,
     say,
 )
-from schemas.errors import IndexBusy, PinciteError, UsageError
+from schemas.errors import IndexBusy, UsageError
 from schemas.records import Space
 from storage.index import Index
 from storage.level import Progress as Level
@@ -138,34 +138,23 @@ def _run(path: Path, way: Way, choice: Choice) -> bool:
 def _bar(path: Path) -> Iterator[None]:
     """A bar of what the ledger says, whoever does the work; each new stage is told in a line."""
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
-    ended = threading.Event()
+    told = ""
     with Progress(*columns, console=errors, transient=True) as bar:
         shown = bar.add_task("starting", total=1.0)
 
-        def follow() -> None:
-            told = ""
-            while not ended.wait(LOOK_S):
-                with (
-                    suppress(PinciteError),
-                    Index.open(path) as index,
-                ):  # a busy ledger: the next look tells more
-                    migration = newest_migration(index)
-                    if migration is None:
-                        continue
-                    level = progress_of(index, migration)
-                    line = _stage_words(index, migration)
-                    bar.update(shown, completed=level.share, description=_words(level))
-                    if line and line != told:
-                        complain(line)
-                    told = line
+        def look() -> None:
+            nonlocal told
+            with Index.open(path) as index:
+                if (migration := newest_migration(index)) is None:
+                    return
+                level, line = progress_of(index, migration), _stage_words(index, migration)
+            bar.update(shown, completed=level.share, description=_words(level))
+            if line and line != told:
+                complain(line)
+            told = line
 
-        follower = threading.Thread(target=follow, daemon=True)
-        follower.start()
-        try:
+        with looking(look, LOOK_S):
             yield
-        finally:
-            ended.set()
-            follower.join()
 
 
 def _stage_words(index: Index, migration: Migration) -> str:

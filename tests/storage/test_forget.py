@@ -5,36 +5,27 @@ import json
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from schemas.errors import NotFound, UsageError, VersionGone
+from schemas.errors import NotFound, UsageError
 from schemas.evaluation import QuestionSet
-from storage import exchange, ledger, sql, transactions
-from storage.cache import open_cover, refresh_cache
+from storage import ledger, transactions
 from storage.calibrations import latest_calibration, store_calibration
 from storage.doctor import examine
 from storage.evaluations import keep_report, report_of
-from storage.forget import QUOTED, Forgotten, forget, verify_forgotten
+from storage.forget import QUOTED, forget, verify_forgotten
 from storage.forgotten import allow_again, find, unfinished
 from storage.index import Index
 from storage.proof import prove
-from storage.texts import read_texts
 from storage.traces import recall, traces_of
-from tests.storage.building import PERMANENT, POLICY, fill, found, reindex, states
+from tests.storage.building import POLICY, fill, found, reindex, states
+from tests.storage.forgetting import FILES, SECRET, bytes_of, forgotten, make
 from tests.storage.maintaining import broken_checks, compacted, vacuumed
 
 ROOT = Path(__file__).parents[2]
-SECRET = "Zbigniew Brzezina owes forty thousand"
-FILES = {
-    "public.txt": "# Public\n\nnothing to hide here at all\n\nmore of the same kind",
-    "letters/brzezina-case.txt": f"# The Brzezina case\n\n{SECRET}\n\nhis address is Lindenallee 44",
-}
-
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -49,45 +40,6 @@ setattr(erasing, step, die)
 with Index.open(index) as opened:
     forget(opened, find(opened, "letters/brzezina-case.txt"))
 """
-
-
-# A search that has read the segments and writes its pack only when it is told to.
-SLOW_SEARCH = """
-import sys
-from pathlib import Path
-import storage.cache as cache
-from storage.index import Index
-pack = cache.pack_units
-def slowly(*arguments):
-    packed = pack(*arguments)
-    print("read", flush=True)
-    sys.stdin.readline()
-    return packed
-cache.pack_units = slowly
-with Index.open(Path(sys.argv[1])) as opened, opened.snapshot() as snapshot:
-    print(len(cache.open_cover(snapshot).packs), flush=True)
-"""
-
-
-def make(index: Path, source: Path) -> None:
-    """Two versions of the document; in one it failed with a reason that quotes it; side files and old segments."""
-    reindex(index, fill(source, FILES))
-    reindex(index, fill(source, FILES | {"letters/brzezina-case.txt": f"{PERMANENT}: {SECRET}"}))
-    reindex(index, fill(source, FILES | {"letters/brzezina-case.txt": f"# New\n\n{SECRET}\n\nand more"}))
-    with Index.open(index) as opened:
-        refresh_cache(opened)
-    compacted(index)
-    (index / "prefect" / "slot-0").mkdir(parents=True)
-    (index / "prefect" / "slot-0" / "server.log").write_text("error in letters/brzezina-case.txt")
-
-
-def forgotten(index: Path, name: str = "letters/brzezina-case.txt") -> Forgotten:
-    with Index.open(index) as opened:
-        return forget(opened, find(opened, name))
-
-
-def bytes_of(index: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in sorted(index.rglob("*")) if path.is_file())
 
 
 def test_nothing_of_it_is_left_in_any_version(index: Path, source: Path) -> None:
@@ -390,102 +342,3 @@ def test_the_others_states_stay(index: Path, source: Path) -> None:
     make(index, source)
     forgotten(index)
     assert states(index) == {"public.txt": ("indexed", None)}
-
-
-def test_a_search_of_another_process_that_read_it_before_writes_no_pack_of_it_afterwards(
-    index: Path, source: Path
-) -> None:
-    reindex(index, fill(source, FILES))
-    with subprocess.Popen(
-        [sys.executable, "-c", SLOW_SEARCH, index],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as search:
-        assert search.stdout is not None and search.stdout.readline() == "read\n"
-        assert forgotten(index).proof.found == ()
-        told, _ = search.communicate("go\n")
-    assert told == "1\n", "it goes on with a pack in memory"
-    assert b"rzezina" not in bytes_of(index)
-
-
-def test_the_forgetting_waits_for_a_search_that_is_just_writing(index: Path, source: Path) -> None:
-    reindex(index, fill(source, FILES))
-    code = SLOW_SEARCH.replace("cache.pack_units", "cache.join_packs").replace("pack_units", "join_packs")
-    with subprocess.Popen(
-        [sys.executable, "-c", code, index],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as search:
-        assert search.stdin is not None and search.stdout is not None and search.stdout.readline() == "read\n"
-        with ThreadPoolExecutor(1) as other:
-            done = other.submit(forgotten, index)
-            with pytest.raises(TimeoutError):
-                done.result(timeout=1.0)
-            search.stdin.write("go\n")
-            search.stdin.flush()
-            assert search.stdout.readline() == "1\n"
-            assert done.result().proof.found == () and done.result().erased.side_files == 1
-    assert b"rzezina" not in bytes_of(index)
-
-
-def test_a_reader_that_holds_a_version_is_told_that_its_files_went_or_reads_the_others(
-    index: Path, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make(index, source)
-    with Index.open(index) as opened:
-        for version in (1, None):
-            reindex(index, fill(source, FILES))
-            with opened.held_snapshot(version) as held:
-                ids = [one.document_id for one in held.documents()]
-                reading = {
-                    "chunks": lambda held=held: held.chunks(["content"]),
-                    "postings": lambda held=held: held.postings(["nothing"]),
-                    "cover": lambda held=held: open_cover(held),
-                }
-                forgotten(index)
-                for read in reading.values():
-                    with pytest.raises(VersionGone, match="no longer kept"):
-                        read()
-                assert [one.document.path for one in read_texts(opened, ids, held.version).values()] == [
-                    "public.txt"
-                ]
-            allow_again(opened, "letters/brzezina-case.txt")
-
-
-@pytest.mark.parametrize("asked", ["FROM chunks", "FROM texts", "SELECT count(*) FROM postings"])
-def test_a_query_in_sql_is_told_that_its_files_went(
-    index: Path, source: Path, monkeypatch: pytest.MonkeyPatch, asked: str
-) -> None:
-    make(index, source)
-    views = sql._make_views
-
-    def meanwhile(*arguments: Any) -> None:
-        views(*arguments)
-        forgotten(index)
-
-    monkeypatch.setattr(sql, "_make_views", meanwhile)
-    with Index.open(index) as opened:
-        with pytest.raises(VersionGone, match="no longer kept"):
-            sql.query(opened, asked)
-        monkeypatch.undo()
-        assert sql.query(opened, "SELECT path FROM documents").to_pylist() == [{"path": "public.txt"}]
-
-
-def test_an_export_that_a_forgetting_overtakes_is_told_and_leaves_nothing(
-    index: Path, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make(index, source)
-    write = exchange._write_archive
-
-    def meanwhile(*arguments: Any) -> int:
-        forgotten(index)
-        return write(*arguments)
-
-    monkeypatch.setattr(exchange, "_write_archive", meanwhile)
-    with Index.open(index) as opened, pytest.raises(VersionGone, match="no longer kept"):
-        exchange.export_index(opened, tmp_path / "all.tar")
-    assert not list(tmp_path.glob("*.tar")) and not list(tmp_path.glob(".pincite*"))

@@ -18,5 +18,5 @@ def routers() -> tuple[APIRouter, ...]:
         upload,
     )
 
-    modules = (overview, events, runs, documents, upload, document, search, evaluation, migration, login)
+    modules = (search, overview, events, runs, documents, upload, document, evaluation, migration, login)
     return tuple(module.router for module in modules)

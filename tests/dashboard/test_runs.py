@@ -26,8 +26,10 @@ from tests.dashboard.test_sessions import HTML, csrf_of
 WORKING = """
 import sys, time
 from pathlib import Path
+from pincite.cli import end_by_signals
 from storage.index import Index
 from storage.runs import begin_run
+end_by_signals()
 with Index.open(Path(sys.argv[1])) as index, begin_run(index, "reindex", sys.argv[2]):
     print("begun", flush=True)
     time.sleep(300)
@@ -44,8 +46,16 @@ def index(tmp_path: Path) -> Path:
 
 @contextmanager
 def working(index: Path) -> Iterator["subprocess.Popen[str]"]:
-    """A run of another process that goes on."""
-    command = [sys.executable, "-c", WORKING, str(index), str(index.with_name("docs"))]
+    """A run of another process that goes on, begun as a script begins one with `&`: with SIGINT ignored."""
+    command = [
+        "env",
+        "--ignore-signal=INT",
+        sys.executable,
+        "-c",
+        WORKING,
+        str(index),
+        str(index.with_name("docs")),
+    ]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

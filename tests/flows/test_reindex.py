@@ -220,7 +220,7 @@ def test_an_interrupted_run_ends_at_once_and_blames_no_document(
         assert run.poll() is None and time.monotonic() < until
         time.sleep(0.1)
     run.send_signal(sign)
-    _, complaints = run.communicate(timeout=60)  # the hanging documents have 300 s
+    _, complaints = run.communicate(timeout=120)  # the hanging documents have 300 s
     assert run.returncode == 130
     assert "interrupted: what was finished is stored" in complaints and "Traceback" not in complaints
     assert {report.state for report in reports(index).values()} == {"pending"}
@@ -235,7 +235,7 @@ def _states(index: Path) -> Mapping[str, int]:
 
 
 def _wait_for_none(tag: str) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while left := list(tagged_processes(tag)):
         assert time.monotonic() < until, left
         time.sleep(0.1)

@@ -92,16 +92,13 @@ def test_work_beyond_the_room_and_the_time_is_refused_and_the_rest_goes_on() -> 
             asked = [slow, *(work.run(lambda: "done") for _ in range(3))]
             results: list[object] = await asyncio.gather(*asked, return_exceptions=True)
             released.set()
-            while isinstance(
-                again := (await asyncio.gather(free(work), return_exceptions=True))[0], IndexBusy
-            ):
-                await asyncio.sleep(0.05)  # what was given up leaves its place a moment later
-            return [*results, again]
+            while True:
+                try:
+                    return [*results, await work.run(lambda: "free again")]
+                except IndexBusy:  # what was given up leaves its place a moment later
+                    await asyncio.sleep(0.05)
         finally:
             work.close()
-
-    async def free(work: Work) -> str:
-        return await work.run(lambda: "free again")
 
     results = asyncio.run(crowd())
     assert [type(one) for one in results[:4]] == [IndexBusy] * 4 and results[4] == "free again"

@@ -79,8 +79,8 @@ def create_app(
         redoc_url=None,
     )
     problems.add_handlers(app, problem_response)
-    programs, people = api.routers(), pages.routers()
-    for router in (programs[0], people[0], *programs[1:], *people[1:]):  # tried in this order: searches first
+    app.router.routes.extend(pages.routes())
+    for router in (*api.routers(), *pages.routers()):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=Path(__file__).with_name("static")))
     app.router.routes.extend(over_http.routes)

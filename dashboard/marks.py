@@ -30,7 +30,7 @@ class Marker:
     def __init__(self, query: str) -> None:
         asked = terms(query)
         wanted = frozenset(one for one in asked if len(one) >= _SHORTEST or not one.isascii())
-        self._stretches = _Stretches(_Words(wanted))
+        self._stretches = _Stretches(wanted)
 
     def marked(self, content: str) -> Markup:
         """The passage as HTML, its words that share a term with the query marked."""
@@ -51,22 +51,20 @@ class _Words(dict[str, str]):
         return known
 
 
-class _Stretches(dict[str, str]):
+class _Stretches(_Words):
     """The same of what stands between two spaces: whole words, most often one and nothing else."""
 
-    def __init__(self, words: _Words) -> None:
-        super().__init__()
-        self._words = words
+    def __init__(self, wanted: frozenset[str]) -> None:
+        super().__init__(wanted)
+        self._words = _Words(wanted)
 
     def __missing__(self, stretch: str) -> str:
         ascii_only = stretch.isascii()
         if ascii_only and stretch.isalnum():
-            known = self._words[stretch]
-        else:
-            parts = (_ASCII_WORDS if ascii_only else _WORDS).split(stretch)
-            parts[1::2] = map(self._words.__getitem__, parts[1::2])
-            known = "".join(parts)
-        self[stretch] = known
+            return super().__missing__(stretch)
+        parts = (_ASCII_WORDS if ascii_only else _WORDS).split(stretch)
+        parts[1::2] = map(self._words.__getitem__, parts[1::2])
+        self[stretch] = known = "".join(parts)
         return known
 
 

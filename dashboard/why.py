@@ -46,7 +46,8 @@ def sum_of(terms: Sequence[TermShare]) -> Markup:
 def _share(one: TermShare) -> str:
     asked = f"asked {one.repeats} times, " if one.repeats > 1 else ""
     where = f"{asked}{one.tf} × here, in {one.chunks:,} passage{'s' if one.chunks != 1 else ''}"
+    term = one.term if one.term.isalnum() else escaped(one.term)
     return (
-        f'<span class="share"><code>{escaped(one.term)}</code> {one.share:.3f} '
+        f'<span class="share"><code>{term}</code> {one.share:.3f} '
         f'<span class="soft">{where}</span></span> '
     )

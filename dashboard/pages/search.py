@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 from itertools import repeat
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from markupsafe import Markup
 from pydantic import BaseModel, Field, ValidationError
+from starlette.routing import Route
 from starlette.types import Scope
 
 from dashboard.api.addresses import passage_address
@@ -30,7 +31,6 @@ from schemas.tables import document_of
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "bm25")
 LONG = 900  # characters of a passage from which on it scrolls
-router = APIRouter(include_in_schema=False)
 
 _Text = Annotated[str, Field(max_length=1_000)]
 
@@ -110,7 +110,7 @@ async def show(request: Request) -> Response:
     return await served.work.run(lambda: _page(request.scope, served, asked))
 
 
-router.add_route("/ui/search", show, ["GET"])
+ROUTES = (Route("/ui/search", show),)
 
 
 def _page(scope: Scope, served: Serving, asked: Asked) -> Response:

@@ -48,6 +48,5 @@ def _share(one: TermShare) -> str:
     where = f"{asked}{one.tf} × here, in {one.chunks:,} passage{'s' if one.chunks != 1 else ''}"
     term = one.term if one.term.isalnum() else escaped(one.term)
     return (
-        f'<span class="share"><code>{term}</code> {one.share:.3f} '
-        f'<span class="soft">{where}</span></span> '
+        f'<span class="share"><code>{term}</code> {one.share:.3f} <span class="soft">{where}</span></span> '
     )

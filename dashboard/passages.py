@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dashboard.originals import original
+from schemas.counting import counted
 from schemas.errors import NotFound, UsageError
 from schemas.locators import char_fragment, overlapping, parse_passage, place_fragment
 from schemas.records import Page
@@ -79,7 +80,9 @@ def open_stretch(
         )
     document, length = stored.document, len(stored.text)
     if not 0 <= start < end <= length:
-        reason = "is empty" if start >= end and end <= length else f"is beyond its {length:,} characters"
+        reason = (
+            "is empty" if start >= end and end <= length else f"is beyond its {counted(length, 'character')}"
+        )
         raise NotFound(
             f"{char_fragment(start, end)} {reason}: {one_line(document.path)} has #char=0,{length}"
         )

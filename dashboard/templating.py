@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse
 from starlette.types import Scope
 
 from dashboard.security import Principal
+from schemas.counting import counted
 from schemas.showing import one_line, shown
 from storage.choosing import reason_digest
 
@@ -62,6 +63,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "number": number,
+        "counted": counted,
         "moment": moment,
         "iso": iso,
         "duration": duration,

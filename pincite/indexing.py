@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from flows.notify import failure_report, tell
 from pincite.console import ExitCode, complain, errors, looking, one_line, print_json, say
+from schemas.counting import counted
 from schemas.errors import PinciteError, SourceError
 from schemas.evaluation import Verdict
 from schemas.records import Collection, Counts, Outcome
@@ -142,7 +143,7 @@ def finish(done: Sequence[Outcome], index: Path, settings: Settings, as_json: bo
         if all(one.idle for one in done) and not counts["deleted"]:
             say("Nothing to do: no document is new or changed.")
         say(", ".join(f"{count} {name}" for name, count in counts.items()))
-        say(f"{report.chunks} chunks, version {report.version}, {seconds:.1f} s, in {index}")
+        say(f"{counted(report.chunks, 'chunk')}, version {report.version}, {seconds:.1f} s, in {index}")
         _say_troubles(done, index)
     for one in done:
         if one.error:
@@ -194,4 +195,5 @@ def _unread(opened: Index) -> str:
     if not unread:
         return ""
     named = ", ".join(map(one_line, unread[:_MOST_NAMED])) + (", …" if len(unread) > _MOST_NAMED else "")
-    return f"{model} can't read {len(unread)} documents, they are found by their words alone: {named}"
+    said = counted(len(unread), "document, which is found by its", "documents, which are found by their")
+    return f"{model} can't read {said} words alone: {named}"

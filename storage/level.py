@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pyarrow.compute as pc
 import sqlalchemy as sa
 
+from schemas.counting import counted
 from schemas.errors import IndexBroken, UsageError
 from storage import ledger, transactions
 from storage.copies import adopt, end_copies, written_copies
@@ -158,8 +159,8 @@ def switch(index: Index, migration: Migration, to: Kept, state: State) -> int:
         differ = _differences(connection, live_id, to.space_id)
         if left := [one for one in differ if one.document_id not in waived]:
             raise UsageError(
-                f"{len(left)} documents of {live} are not alike in {to.space}, the first is {left[0].path} "
-                f"({left[0].why}): run `pincite migrate` again, or waive them with --waive"
+                f"{counted(len(left), 'document is', 'documents are')} not alike in {live} and {to.space}, the "
+                f"first is {left[0].path} ({left[0].why}): run `pincite migrate` again, or waive them with --waive"
             )
         version = new_version(connection, migration.run_id)
         connection.execute(ledger.live_spaces.insert().values(since_version=version, space_id=to.space_id))
@@ -199,8 +200,8 @@ def _require_rows(index: Index, kept: Kept) -> None:
     for document in snapshot.documents():
         if found[document.document_id] != document.chunks:
             raise IndexBroken(
-                f"{document.path} has {found[document.document_id]} chunks in {kept.space}, the ledger says "
-                f"{document.chunks}: give the migration up with `pincite migrate --abort` and begin it again"
+                f"{document.path} has {counted(found[document.document_id], 'chunk')} in {kept.space}, the ledger "
+                f"says {document.chunks}: give the migration up with `pincite migrate --abort` and begin it again"
             )
 
 

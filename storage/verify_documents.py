@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from schemas.counting import counted
 from schemas.locators import char_fragment, overlapping, place_fragment
 from schemas.records import UNFIT, Block, Page, Place, Space
 from schemas.settings import DEFAULT_CHUNKER
@@ -181,7 +182,7 @@ def _vector_problems(stored: _Stored) -> list[str]:
     dimension = stored.space.dimension
     embedding = stored.table["embedding"].combine_chunks()
     if set(pc.list_value_length(embedding).to_pylist()) - {dimension}:
-        return [f"a chunk has no vector of {dimension} dimensions"]
+        return [f"a chunk has no vector of {counted(dimension, 'dimension')}"]
     vectors = embedding.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
     return vector_problems(vectors.reshape(-1, dimension), len(stored.chunks), dimension)
 
@@ -234,13 +235,13 @@ def _count_problems(stored: _Stored) -> Iterator[str]:
         for warnings in (stored.row["warnings"], stored.document.warnings)
     )
     if texts != counted:
-        yield f"it has {texts} warnings, the ledger {counted}"
+        yield f"it has {counted(texts, 'warning')}, the ledger {counted}"
 
 
 def _flag_problems(stored: _Stored) -> Iterator[str]:
     for chunk in stored.chunks:
         if chunk.over_window != (chunk.tokens > stored.space.window):
-            yield f"chunk {chunk.ordinal} of {chunk.tokens} word-pieces is wrongly flagged"
+            yield f"chunk {chunk.ordinal} of {counted(chunk.tokens, 'word-piece')} is wrongly flagged"
 
 
 def _coverage_problems(stored: _Stored) -> list[str]:
@@ -250,7 +251,7 @@ def _coverage_problems(stored: _Stored) -> list[str]:
 def _window_problems(stored: _Stored) -> Iterator[str]:
     for chunk in stored.chunks:
         if chunk.tokens > stored.space.window:
-            yield f"chunk {chunk.ordinal} has {chunk.tokens} word-pieces, the window {stored.space.window}"
+            yield f"chunk {chunk.ordinal} has {counted(chunk.tokens, 'word-piece')}, the window {stored.space.window}"
 
 
 _Problems = Callable[[_Stored], Iterable[str]]

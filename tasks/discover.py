@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from schemas.counting import counted
 from schemas.errors import IndexBusy, PinciteError, SourceError, UnconfirmedLoss
 from schemas.records import Collection, Counts, Policy, Registered, SourceFile
 from schemas.settings import Limits
@@ -94,10 +95,11 @@ def require_plausible(
     suspicious = emptied or (lost >= MANY and lost * 2 > len(ours))
     if suspicious and lost != confirmed:
         raise UnconfirmedLoss(
-            f"{source.address} holds {len(there)} files, and {lost} of {len(known)} documents would be deleted: an "
-            "unmounted disk or a wrong bucket looks like this. Nothing was changed in the index. If they are really "
-            f"gone, run again with --confirm-deletions {lost}",
+            f"{source.address} holds {counted(len(there), 'file')}, and {lost:,} of "
+            f"{counted(len(known), 'document')} would be deleted: an unmounted disk or a wrong bucket looks like "
+            "this. Nothing was changed in the index",
             lost,
+            confirmed,
         )
 
 

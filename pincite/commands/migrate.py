@@ -22,6 +22,7 @@ from pincite.console import (
     print_json,
     say,
 )
+from schemas.counting import counted
 from schemas.errors import IndexBusy, UsageError
 from schemas.records import Space
 from storage.index import Index
@@ -168,7 +169,8 @@ def _stage_words(index: Index, migration: Migration) -> str:
 
 def _words(level: Level) -> str:
     words = (
-        f"{level.documents_done} of {level.documents} documents, {level.chunks_done} of {level.chunks} chunks"
+        f"{level.documents_done:,} of {counted(level.documents, 'document')}, "
+        f"{level.chunks_done:,} of {counted(level.chunks, 'chunk')}"
     )
     if level.remaining_s:
         minutes, seconds = divmod(round(level.remaining_s), 60)
@@ -241,7 +243,9 @@ def _say_all(
     for reason in reasons if isinstance(reasons, list) else ():
         say(f"gate      {one_line(str(reason))}")
     if migration.state == "building" and changed:
-        say(f"gate      {changed} documents changed since this verdict: both are evaluated again")
+        say(
+            f"gate      {counted(changed, 'document')} changed since this verdict: both spaces are evaluated again"
+        )
     for line in advice(load_settings(), live):
         complain(line)
 

@@ -63,7 +63,7 @@ def test_all_collections_are_indexed_and_each_has_its_counts(pincite_here: Pinci
     (two / "north" / "log.txt").unlink()
     gone = pincite_here("index", "--json", cwd=two)
     assert gone.returncode == 2 and "no such folder" in gone.stderr
-    assert "1 of 1 documents would be deleted" in gone.stderr and "--confirm-deletions 1" in gone.stderr
+    assert "1 of 1 document would be deleted" in gone.stderr and "--confirm-deletions 1" in gone.stderr
     assert [bool(one["error"]) for one in loads(gone.stdout)["collections"]] == [True, True]
     confirmed = pincite_here("index", "--collection", "north", "--confirm-deletions", 1, cwd=two)
     assert confirmed.returncode == 0 and "1 deleted" in confirmed.stdout
@@ -71,7 +71,11 @@ def test_all_collections_are_indexed_and_each_has_its_counts(pincite_here: Pinci
     assert f"source  cold: {two / 'south'}" in status and "(!*.tmp)" in status
 
     dropped = pincite_here("index", "--drop", "--collection", "cold", cwd=two)
-    assert dropped.returncode == 2 and "1 documents of" in dropped.stderr
+    assert dropped.returncode == 2 and "1 document of" in dropped.stderr
+    wrong = pincite_here("index", "south", "--drop", "--confirm-deletions", 7, cwd=two)
+    assert (
+        wrong.returncode == 2 and "--confirm-deletions 7 was given, and the number is 1 now" in wrong.stderr
+    )
     dropped = pincite_here("index", "south", "--drop", "--confirm-deletions", 1, "--json", cwd=two)
     assert (dropped.returncode, loads(dropped.stdout)) == (0, {"deleted": 1})
     assert loads(pincite_here("status", "--json", cwd=two).stdout)["chunks"] == 0

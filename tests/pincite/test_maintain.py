@@ -73,7 +73,7 @@ def test_forget_on_the_samples_leaves_nothing(pincite_here: Pincite, samples: Pa
     again = pincite_here("forget", "error-codes.html", "--index", index)
     assert again.returncode == 2 and "forgotten already" in again.stderr
     verified = pincite_here("forget", "--verify", "--index", index)
-    assert verified.returncode == 0 and "1 documents were ever forgotten" in verified.stdout
+    assert verified.returncode == 0 and "1 document was ever forgotten" in verified.stdout
     neither = pincite_here("forget", "--index", index)
     assert neither.returncode == 2 and "--verify" in neither.stderr
     assert pincite_here("verify", "--index", index).returncode == 0

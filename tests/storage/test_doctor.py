@@ -101,7 +101,7 @@ def test_stuck_documents_and_unclaimed_files_of_a_killed_run(index: Path, source
         holder.send_signal(signal.SIGKILL)
     assert list(said(index, "wrong")) == [
         ("documents", "2 stuck: the run that held them is gone", True),
-        ("documents", "1 wait and no run is at work", True),
+        ("documents", "1 waits and no run is at work", True),
     ]
     assert any(what.startswith("2 files that no transaction claimed") for _, what, _ in said(index, "note"))
     reindex(index, source)

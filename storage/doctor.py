@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from schemas.counting import counted
 from schemas.errors import PinciteError
 from schemas.health import Finding
+from schemas.retrying import remedy_of
 from storage import ledger, transactions
 from storage.cache import FOLDER as CACHE
 from storage.compaction import MOST_UNITS
@@ -28,6 +29,7 @@ from storage.vacuum import freeable
 from storage.versions import local, oldest_version
 
 LEAST_FREE_BYTES = 1 << 30
+_WHERE = "`pincite documents --state failed` lists them, `pincite retry` tries them again"
 RUN_AGAIN = "run `pincite index` over its folder again"
 
 
@@ -62,17 +64,6 @@ def _ledger(index: Index) -> Iterator[Finding]:
     yield Finding("ledger", "ok", f"whole, schema {ledger.SCHEMA_VERSION}, version {version}")
 
 
-_REMEDIES = {
-    "encrypted": "save the file without a password",
-    "unsupported": "convert it to a format that is read (README.md lists them)",
-    "unreadable": "look at the reason with `pincite documents --state failed`; mend or replace the file",
-    "limit": "raise the limit that the reason names, then `pincite retry`",
-    "ocr-unavailable": "install what the reason names, then `pincite retry`",
-    "unfit": "rename it, or put a regular file in its place",
-    "unavailable": "see that the file can be read, then `pincite retry`",
-}
-
-
 def _documents(index: Index, current: Current) -> Iterator[Finding]:
     reports = document_reports(index, current)
     failed = Counter(report.kind or "error" for report in reports if report.state == "failed")
@@ -82,7 +73,7 @@ def _documents(index: Index, current: Current) -> Iterator[Finding]:
             "documents",
             "wrong",
             f"{count} failed: {kind}",
-            _REMEDIES.get(kind, "see `pincite documents --state failed`, then `pincite retry`"),
+            f"{remedy_of(kind)} {_WHERE}",
         )
     for reason, count in sorted(stale.items()):
         yield Finding("documents", "note", f"{count} stale: {reason}", _remedy_of_stale(reason))

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from schemas.counting import counted
 from schemas.errors import IndexBroken, UsageError
+from schemas.retrying import WAIVED
 from storage import ledger, transactions
 from storage.copies import adopt, end_copies, written_copies
 from storage.index import Index
@@ -176,7 +177,7 @@ def _fail_waived(connection: sa.Connection, document_id: str, reason: str) -> No
     values = {
         "state": "failed",
         "stage": "embed",
-        "kind": "waived",
+        "kind": WAIVED,
         "reason": f"left out of the migration: {reason}",
         "page": None,
         "transient": False,

@@ -41,7 +41,7 @@ def _bar(run: RunRow, left: float, step: float, most: int) -> str:
         parts.append(_rect("broken", left, step, _HIGH - 5, 5))
     elif not parts:
         parts.append(_rect("idle", left, step, _HIGH - 2, 2))
-    return f"<g><title>{escaped(run.run_id)}, {run.state}: {told}</title>{''.join(parts)}</g>"
+    return f"<g><title>{escaped(run.kind)} {escaped(run.run_id)}, {run.state}: {told}</title>{''.join(parts)}</g>"
 
 
 def _rect(look: str, left: float, step: float, top: float, high: float) -> str:

@@ -139,7 +139,7 @@ class Asked:
         """What became of them, by the ledger."""
         now = {one.document_id: one for one in document_reports(opened, None)}
         tried = self.failed & tried_since(opened, self.since)
-        still = {one for one in self.failed if one in now and now[one].state == "failed"}
+        still = frozenset(one for one in self.failed if one in now and now[one].state == "failed")
         return Retried(tried, tried & still, still - tried - self.chosen, (still - tried) & self.chosen)
 
 

@@ -220,7 +220,8 @@ class Progress:
     documents_done: int
     chunks: int
     chunks_done: int
-    chunks_per_s: float | None  # lately; None before the second batch
+    chunks_per_s: float | None  # lately; None before the first batch
+    stage_s: float | None = None  # since the stage began; None of one that is not building
 
     @property
     def share(self) -> float:
@@ -239,7 +240,10 @@ def progress_of(index: Index, migration: Migration) -> Progress:
         live_id, _ = ledger.live_space(connection, ledger.current_version(connection))
         other = migration.target if migration.target.space_id != live_id else migration.source
         ours, theirs = _held(connection, live_id), _held(connection, other.space_id)
-        speed = _chunks_per_s(connection, migration, other.space_id)
+        began = migration.stage_at if migration.state == "building" else None
+        speed = _chunks_per_s(
+            connection, migration, other.space_id, began if migration.stage == "building" else None
+        )
     done = [row for key, row in ours.items() if key in theirs and theirs[key].revision == row.revision]
     return Progress(
         documents=len(ours),
@@ -247,19 +251,29 @@ def progress_of(index: Index, migration: Migration) -> Progress:
         chunks=sum(row.chunks for row in ours.values()),
         chunks_done=sum(row.chunks for row in done),
         chunks_per_s=speed,
+        stage_s=None if began is None else max(0.0, time.time() - began),
     )
 
 
-def _chunks_per_s(connection: sa.Connection, migration: Migration, space_id: int) -> float | None:
+def _chunks_per_s(
+    connection: sa.Connection, migration: Migration, space_id: int, began: float | None
+) -> float | None:
+    """By the last batches; `began`: when the building began of which they are, so that one is enough."""
     versions, revisions = ledger.versions, ledger.revisions
     query = (
         sa.select(versions.c.committed_at, sa.func.sum(revisions.c.chunks))
         .join(revisions, revisions.c.began_version == versions.c.version)
-        .where(versions.c.run_id == migration.run_id, revisions.c.space_id == space_id)
+        .where(
+            versions.c.run_id == migration.run_id,
+            revisions.c.space_id == space_id,
+            versions.c.committed_at >= (began or 0.0),
+        )
         .group_by(versions.c.version)
         .order_by(versions.c.version.desc())
         .limit(_BATCHES_LOOKED_AT)
     )
-    lately = connection.execute(query).all()
+    lately = [(at, int(chunks)) for at, chunks in connection.execute(query)]
+    if began is not None and len(lately) < _BATCHES_LOOKED_AT:
+        lately.append((began, 0))
     took_s = lately[0][0] - lately[-1][0] if len(lately) > 1 else 0.0
-    return sum(int(chunks) for _, chunks in lately[:-1]) / took_s if took_s > 0 else None
+    return sum(chunks for _, chunks in lately[:-1]) / took_s if took_s > 0 else None

@@ -55,7 +55,9 @@ def status(
     if report.last_run:
         message = report.last_run["message"]
         why = f", {one_line(str(message))}" if message else ""
-        say(f"last run {report.last_run['run_id']}: {report.last_run['state']}{why}")
+        say(
+            f"last run {report.last_run['kind']} {report.last_run['run_id']}: {report.last_run['state']}{why}"
+        )
     if former:
         complain(NOT_KEPT)
 

@@ -75,7 +75,8 @@ async def show(
         return _listed(served, listing) | {
             "collections": collections,
             "local": [one for one in collections if one.source.startswith("/")],
-            "reason": wanted.reason,
+            "reason": "" if chosen.choice.is_past(wanted) else wanted.reason,
+            "past": chosen.choice.is_past(wanted),
             "progress": live.progress,
             "orders": live.orders,
         }

@@ -40,7 +40,9 @@ def page_of_passage(passage: Passage, pages: Sequence[PassagePage] = (), missing
     """The whole page. `missing`: why a document with pages is shown without their images."""
     name = escaped(one_line(passage.document))
     places = " ".join(f"<code>{escaped(place)}</code>" for place in passage.places)
-    notes = [f'<p class="missing" role="alert">No page image: {escaped(missing)}</p>'] if missing else []
+    places += f", {passage.over}" if passage.over else ""
+    why = escaped(missing if pages else f"No page image: {missing}")
+    notes = [f'<p class="missing" role="alert">{why}</p>'] if missing else []
     if passage.stale:
         notes.append(f'<p class="missing" role="alert">Stale: {escaped(passage.stale)}</p>')
     return "\n".join(

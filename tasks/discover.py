@@ -108,7 +108,13 @@ def discover(
 ) -> Registered:
     """Lists and hashes the run's source and writes what is to be done into the ledger."""
     collection = collection or known_collection(run.index, run.source)
-    source = open_source(collection, run.index.path, limits or Limits(), keep=True)
+    source = open_source(
+        collection,
+        run.index.path,
+        limits or Limits(),
+        keep=True,
+        follow_links_out=policy.follow_links_out,
+    )
     known = known_files(run.index, run.source)
     listed = not_named(run.index, run.source, known, source.list_files())
     files = look(source, known, listed)
@@ -128,7 +134,9 @@ def settle_if_idle(
     with exclusive(index.path):
         known = known_files(index, collection.source)
     try:
-        source = open_source(collection, index.path, limits or Limits())
+        source = open_source(
+            collection, index.path, limits or Limits(), follow_links_out=policy.follow_links_out
+        )
         files = _look_if_idle(index, source, known, policy)
     except SourceError as error:
         if known:

@@ -146,7 +146,11 @@ def page_images(
     pages = whole[:MOST_PAGES]
     if not pages:
         return (), "the passage stands on no page"
-    left_out = f"of {len(whole)} pages the first {MOST_PAGES} are shown" if len(whole) > MOST_PAGES else ""
+    left_out = (
+        f"of {counted(len(whole), 'page')} the first {MOST_PAGES} are shown"
+        if len(whole) > MOST_PAGES
+        else ""
+    )
     document = stored.document
     with original(document.source, document.path, document.source_sha256, settings) as (path, missing):
         if missing:

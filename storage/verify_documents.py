@@ -65,9 +65,9 @@ def verify_documents(snapshot: Snapshot, tally: Tally) -> None:
             terms[key] += pc.sum(stored.table["terms"]).as_py() or 0
             _verify_document(stored, tally)
     chunks = {key: sum(where.values()) for key, where in located.items()}
-    _compare(tally, "each document has one text", documents, texts, dict.fromkeys(documents, 1), "texts")
+    _compare(tally, "each document has one text", documents, texts, dict.fromkeys(documents, 1), "text")
     wanted = {key: document.chunks for key, document in documents.items()}
-    _compare(tally, "chunk counts equal the rows", documents, chunks, wanted, "chunks")
+    _compare(tally, "chunk counts equal the rows", documents, chunks, wanted, "chunk")
     _verify_postings(snapshot, documents, terms, tally)
 
 
@@ -77,13 +77,14 @@ def _compare(
     documents: Mapping[str, LiveDocument],
     found: Mapping[str, int],
     wanted: Mapping[str, int],
-    what: str,
+    one: str,
+    many: str = "",
 ) -> None:
     tally.add(
         name,
         sum(wanted.values()),
         (
-            f"{document.path} has {found.get(key, 0)} {what}, not {wanted.get(key, 0)}"
+            f"{document.path} has {counted(found.get(key, 0), one, many)}, not {wanted.get(key, 0)}"
             for key, document in documents.items()
             if found.get(key, 0) != wanted.get(key, 0)
         ),
@@ -101,8 +102,16 @@ def _verify_postings(
             rows[item["document_id"]] += item["tf_count"]
             frequencies[item["document_id"]] += item["tf_sum"]
     wanted = {key: document.postings for key, document in documents.items()}
-    _compare(tally, "posting counts equal the rows", documents, rows, wanted, "postings")
-    _compare(tally, "postings account for every term", documents, frequencies, terms, "terms in postings")
+    _compare(tally, "posting counts equal the rows", documents, rows, wanted, "posting")
+    _compare(
+        tally,
+        "postings account for every term",
+        documents,
+        frequencies,
+        terms,
+        "term in postings",
+        "terms in postings",
+    )
 
 
 def _locate(snapshot: Snapshot) -> dict[str, dict[Segment, int]]:
@@ -230,12 +239,12 @@ def _count_problems(stored: _Stored) -> Iterator[str]:
         if count != getattr(stored.document, name):
             yield f"{name} is {count}, the ledger says {getattr(stored.document, name)}"
     # Whether a model can read it is said in each space by itself, and in the text by the first one.
-    texts, counted = (
+    texts, told = (
         sum(one["code"] != UNFIT for one in warnings)
         for warnings in (stored.row["warnings"], stored.document.warnings)
     )
-    if texts != counted:
-        yield f"it has {counted(texts, 'warning')}, the ledger {counted}"
+    if texts != told:
+        yield f"it has {counted(texts, 'warning')}, the ledger {told}"
 
 
 def _flag_problems(stored: _Stored) -> Iterator[str]:

@@ -34,7 +34,9 @@ def export(
         if parquet:
             moment = former_moment(opened, version, at)
             rows = export_parquet(opened, target, moment.version if moment else None)
-            print_json(rows) if json else say(", ".join(f"{count} {name}" for name, count in rows.items()))
+            print_json(rows) if json else say(
+                ", ".join(counted(count, name.removesuffix("s")) for name, count in rows.items())
+            )
             return
         done = export_index(opened, target)
     print_json(asdict(done)) if json else say(

@@ -131,7 +131,7 @@ def test_the_cache_and_its_damage(sound: Path) -> None:
     (pack,) = (sound / "cache").glob("*.pack")
     pack.write_bytes(b"half")
     notes = [what for area, what, _ in said(sound, "note") if area == "cache"]
-    assert notes[0].startswith(f"{pack.name} can't be used") and notes[1] == "1 of 1 units are not in it"
+    assert notes[0].startswith(f"{pack.name} can't be used") and notes[1] == "not in it: 1 of 1 unit"
 
 
 def test_what_vacuum_could_free_and_who_reads(sound: Path, source: Path) -> None:

@@ -56,7 +56,7 @@ def destroyed_words(main: Scores) -> str:
     was = "was" if share.count == 1 else "were"
     return (
         f"{share.count:,} of {counted(share.of, 'answer')} {was} cut in two when the documents "
-        " were parted into passages. No search can find those."
+        "were parted into passages. No search can find those."
     )
 
 

@@ -186,6 +186,23 @@ def test_where_the_index_can_not_be_written_sessions_last_as_long_as_the_server(
     assert sessions.read(cookie, now) is None
 
 
+@pytest.mark.parametrize("damaged", [b"", b"half a key"])
+def test_a_damaged_key_is_told_with_its_file_and_remedy(
+    damaged: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = tmp_path / "sessions" / "key"
+    cookie = Sessions({}, SessionStore(tmp_path)).begin("anonymous", 1_000)
+    assert caplog.text == ""
+    key.write_bytes(damaged)
+    sessions = Sessions({}, SessionStore(tmp_path))
+    assert str(key) in caplog.text and "Delete the file" in caplog.text
+    assert sessions.read(cookie, 1_000) is None and sessions.read(sessions.begin("anonymous", 1_000), 1_000)
+    key.unlink()
+    caplog.clear()
+    mended = Sessions({}, SessionStore(tmp_path)).begin("anonymous", 1_000)
+    assert Sessions({}, SessionStore(tmp_path)).read(mended, 1_000) and caplog.text == ""
+
+
 def test_ended_sessions_are_forgotten_when_their_time_is_over(tmp_path: Path) -> None:
     sessions = Sessions({}, SessionStore(tmp_path))
     for began in (time.time() - 2 * LASTS_S, time.time()):

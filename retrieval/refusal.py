@@ -6,7 +6,7 @@ from itertools import islice
 
 from schemas.calibration import Calibration
 from schemas.settings import DEFAULT_MODEL
-from storage.calibrations import latest_calibration, share_changed_since
+from storage.calibrations import calibrated_space, latest_calibration, share_changed_since
 from storage.index import Index
 
 DEFAULT_THRESHOLD = 0.675  # cosine distance, of the founding measurement, with all-MiniLM-L6-v2
@@ -29,10 +29,9 @@ def threshold_of(index: Index, version: int | None = None) -> Threshold:
 
     With a former `version` the one that was measured on it or before it, never a later one.
     """
-    found = latest_calibration(index, version)
+    space, found = calibrated_space(index, version)
     if found is None:
-        with index.snapshot(version) as snapshot:
-            default = _default(snapshot.space.model)
+        default = _default(space.model)
         later = latest_calibration(index) if version is not None else None
         if later is None or version is None:
             return default

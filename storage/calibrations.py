@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from schemas.calibration import Calibration
 from schemas.evaluation import QuestionSet
+from schemas.records import Space
 from storage import ledger, transactions
 from storage.index import Index
 from storage.versions import told_since
@@ -68,14 +69,19 @@ def _insert(
 
 
 def latest_calibration(index: Index, version: int | None = None) -> Calibration | None:
-    """The newest threshold that was measured on the live space; None when none was.
+    """As of `calibrated_space`."""
+    return calibrated_space(index, version)[1]
+
+
+def calibrated_space(index: Index, version: int | None = None) -> tuple[Space, Calibration | None]:
+    """The live space, and the newest threshold that was measured on it; None when none was.
 
     With `version` the space that was live then, and only what was measured on that version or an older one.
     """
     calibrations, spaces = ledger.calibrations, ledger.spaces
     with transactions.reading(index.engine) as connection:
         upto = ledger.current_version(connection) if version is None else version
-        space_id, _ = ledger.live_space(connection, upto)
+        space_id, space = ledger.live_space(connection, upto)
         query = (
             sa.select(calibrations, spaces.c.model, spaces.c.fingerprint)
             .join(spaces, spaces.c.space_id == calibrations.c.space_id)
@@ -84,7 +90,8 @@ def latest_calibration(index: Index, version: int | None = None) -> Calibration 
             .limit(1)
         )
         row = connection.execute(query).mappings().first()
-    return None if row is None else Calibration(**{name: row[name] for name in Calibration.__slots__})
+    found = None if row is None else Calibration(**{name: row[name] for name in Calibration.__slots__})
+    return space, found
 
 
 def share_changed_since(index: Index, version: int, until: int | None = None) -> float:

@@ -22,11 +22,10 @@ _logger = logging.getLogger(__name__)
 class PacksAhead:
     """What one run knows of the cache. Not for several threads at once."""
 
-    def __init__(self, index: Index) -> None:
-        self._index = index
+    def __init__(self) -> None:
         self._known: tuple[Pack, ...] = ()
 
-    def make(self, written: Sequence[Segment], space_id: int, join: bool = True) -> None:
+    def make(self, index: Index, written: Sequence[Segment], space_id: int, join: bool = True) -> None:
         """The pack of the segments that are to begin in one version; joined with small ones where `join` says so.
 
         It never fails the run: what goes wrong is logged, and the first search makes good for it.
@@ -35,14 +34,16 @@ class PacksAhead:
         if not unit.rows:
             return
         try:
-            snapshot = self._read_by_somebody()
+            snapshot = _read_by_somebody(index)
             if snapshot is not None and snapshot.space_id == space_id:
                 self._known = packed_ahead(snapshot, self._known, unit, join)
         except (PinciteError, OSError) as error:
-            _logger.warning("the search cache of %s was not made ahead: %s", self._index.path, error)
+            _logger.warning("the search cache of %s was not made ahead: %s", index.path, error)
 
-    def _read_by_somebody(self) -> Snapshot | None:
-        with transactions.reading(self._index.engine) as connection:
-            if not living(connection):
-                return None
-            return Snapshot.read(connection, self._index.path, ledger.current_version(connection))
+
+def _read_by_somebody(index: Index) -> Snapshot | None:
+    """The newest version, where it or another one is held."""
+    with transactions.reading(index.engine) as connection:
+        if not living(connection):
+            return None
+        return Snapshot.read(connection, index.path, ledger.current_version(connection))

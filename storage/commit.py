@@ -86,7 +86,7 @@ def publish(
     stored = {kind: _count_rows(table) for kind, table in tables.items()}
     copies = written_copies(run.index, [copy for one, _ in storable for copy in one.copies])
     if ahead is not None:
-        ahead.make(written, space_id)
+        ahead.make(run.index, written, space_id)
     with transactions.writing(run.index.engine) as connection:
         accepted = [one for one, _ in storable if _accept(connection, run, one.job)]
         if accepted:

@@ -106,10 +106,10 @@ def compact(run: Run) -> Compacted:
         _merge(index.path, space_id, batch, live[space_id], f"-{version + nth}")
         for nth, (space_id, batch) in enumerate(batches, start=1)
     ]
-    ahead = PacksAhead(index)
+    ahead = PacksAhead()
     for one in merged:
         if one.space_id is not None:
-            ahead.make(one.begun, one.space_id, join=False)
+            ahead.make(index, one.begun, one.space_id, join=False)
     if merged:
         with transactions.writing(index.engine) as connection:
             version = _claim(connection, run, version, merged)

@@ -61,7 +61,7 @@ class Publisher:
     def __init__(self, run: Run, policy: Policy) -> None:
         self._run = run
         self._policy = policy
-        self._ahead = PacksAhead(run.index)
+        self._ahead = PacksAhead()
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._commit_lock = threading.Lock()

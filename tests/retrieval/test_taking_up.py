@@ -17,6 +17,7 @@ from retrieval.corpus import Corpus
 from retrieval.search import Searcher, open_index
 from schemas.errors import IndexBroken
 from storage import ledger, transactions
+from storage.cache import open_cover
 from storage.index import Index
 from storage.readers import Lease, living
 from tests.retrieval.test_forgotten import forgotten
@@ -73,11 +74,10 @@ def test_searches_that_begin_while_a_version_is_taken_up_see_it_and_take_it_up_o
 ) -> None:
     small_index.write({"a.txt": ["zebra"]})
     gate, made = Gate(), []
-    cover = corpora.open_cover
 
     def counted(snapshot: Any, known: Any) -> Any:
         made.append(snapshot.version)
-        return cover(snapshot, known)
+        return open_cover(snapshot, known)
 
     with followed(small_index.path) as searcher, ThreadPoolExecutor(4) as others:
         monkeypatch.setattr(corpora, "open_cover", gate.before(counted))
@@ -132,7 +132,7 @@ def test_a_document_that_is_forgotten_while_a_version_is_taken_up_is_never_answe
     small_index.write({"kept.txt": ["zebra kept"]})
     with followed(small_index.path) as searcher:
         if while_it == "opens the packs":
-            monkeypatch.setattr(corpora, "open_cover", gate.before(corpora.open_cover))
+            monkeypatch.setattr(corpora, "open_cover", gate.before(open_cover))
         elif while_it == "reads ahead":
             monkeypatch.setattr(Corpus, "documents_of", gate.before(Corpus.documents_of))
         small_index.write({"kept.txt": ["zebra kept"], "secret.txt": ["zebra secret"]})
@@ -163,7 +163,7 @@ def test_a_switch_to_another_space_is_seen_by_the_next_search(
         migration = begun(opened, WIDE)
         builder_of(opened, migration, migration.target).catch_up()
         if beside != "nothing":
-            monkeypatch.setattr(corpora, "open_cover", gate.before(corpora.open_cover))
+            monkeypatch.setattr(corpora, "open_cover", gate.before(open_cover))
             nightly(index, fill(source, {"a.txt": "zebra new"}))
             assert gate.reached.wait(WAIT_S)
         assert move(opened, migration, migration.target)

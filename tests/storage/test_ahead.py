@@ -107,7 +107,7 @@ def test_a_kill_before_the_commit_leaves_what_the_index_had(index: Path, source:
         check(index)
     refresh(index)
     (pack,) = check(index).packs
-    assert [pack.path] == packs(index) and b"word2" not in pack.path.read_bytes()
+    assert [pack.path] == packs(index) and b"word2" not in bytes_of(index / "cache")
     assert broken_checks(index) == []
 
 

@@ -207,7 +207,7 @@ def cancel(served: Serving) -> None:
     if pid is None:
         raise UsageError(f"the migration is not at work on this machine: {who}. Cancel it there")
     with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGINT)
+        os.kill(pid, signal.SIGTERM)
 
 
 def _require_free(served: Serving) -> None:

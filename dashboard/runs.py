@@ -241,4 +241,4 @@ def cancel_run(index: Index, run_id: str) -> None:
     if run.pid != holder_pid(index.path):  # it was killed, and its number may be another process's by now
         raise NotFound(f"the process of the run {run_id} has ended: the next run takes up what it left")
     with suppress(ProcessLookupError):
-        os.kill(run.pid, signal.SIGINT)
+        os.kill(run.pid, signal.SIGTERM)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
 
 _logger = logging.getLogger(__name__)
-_INTERRUPTED = "interrupt signal"
+_INTERRUPTED = ("by an interrupt signal", "by a termination signal")  # what Prefect says of a cancelled run
 LOOK_S = 1.0  # between two looks at the runs that go on
 Order = Mapping[str, Any]
 
@@ -145,9 +145,7 @@ class _Dispatcher:
             return ("Lost", "the flow run was deleted on the Prefect server"), True
         if state is None:
             return ("Scheduled", ""), False
-        if state.is_crashed() and _INTERRUPTED in (
-            state.message or ""
-        ):  # so Prefect sees a run that was cancelled
+        if state.is_crashed() and any(words in (state.message or "") for words in _INTERRUPTED):
             return ("Cancelled", "interrupted: what it had finished stays"), True
         return (state.name or "", state.message or ""), state.is_final()
 
@@ -156,7 +154,7 @@ class _Dispatcher:
             if pid not in self._interrupted:
                 self._interrupted.add(pid)
                 with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGINT)
+                    os.kill(pid, signal.SIGTERM)
 
 
 def _processes_of(flow_runs: set[UUID]) -> Iterator[int]:

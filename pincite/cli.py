@@ -1,11 +1,13 @@
 """The command line: `pincite COMMAND`, or `python -m pincite COMMAND`.
 
 Exit codes: 0 all well, 1 some documents failed or a check fell short, 2 wrong use or a broken index, 3 no answer,
-130 interrupted.
+130 interrupted, by Ctrl-C, SIGTERM (`docker stop`, `systemctl stop`, a cancel of the dashboard) or SIGHUP.
 """
 
+import signal
 import sys
 from collections.abc import Mapping
+from types import FrameType
 
 from typer.core import TyperGroup
 
@@ -137,8 +139,23 @@ app = TyperGroup(
 
 
 def main() -> None:
+    end_by_signals()
     try:
         app.main(prog_name="pincite")
     except PinciteError as error:
         complain(str(error))
         sys.exit(ExitCode.WRONG_USE)
+
+
+def end_by_signals() -> None:
+    """SIGTERM and SIGHUP do what Ctrl-C does: what runs says in the ledger how it ended, and ends what it started.
+
+    A cancel can't be SIGINT: a shell that is no terminal starts `pincite index &` with that ignored.
+    """
+    for sign in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(sign) is signal.SIG_DFL:  # `nohup` has SIGHUP ignored
+            signal.signal(sign, _interrupt)
+
+
+def _interrupt(_sign: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -174,7 +174,7 @@ def _break_off(run: Run, error: BaseException) -> None:
 
 
 def _words(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt):
+    if not isinstance(error, Exception):  # Ctrl-C, or what Prefect makes of SIGTERM
         return "interrupted, as by a cancel: what it had finished stays, the next run takes up the rest"
     return storable_text(f"{type(error).__name__}: {error}".removesuffix(": "))
 

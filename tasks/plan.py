@@ -14,6 +14,7 @@ from schemas.records import Collection, Policy, Space
 from schemas.settings import DEFAULT_CHUNKER, PIPELINE_VERSION, Settings, limits_digest, recipe
 from storage.collections import agree
 from tasks.chunking.chunk import require_strategy
+from tasks.extraction.own import version_of
 from tasks.sources import address_of
 
 _EXTRACTION = Path(__file__).parent / "extraction"
@@ -49,7 +50,9 @@ def policy_of(
     now: float | None = None,
 ) -> Policy:
     """Which documents a run takes up; `retry`, `confirmed_deletions` and `now` as in `Policy`."""
-    limits = hashlib.sha256(f"{limits_digest(settings)}{extractors_digest()}".encode()).hexdigest()[:16]
+    own = [version_of(address) for _, address in sorted(settings.extractors.items())]
+    failing = [limits_digest(settings), extractors_digest(), *own]
+    limits = hashlib.sha256("".join(failing).encode()).hexdigest()[:16]
     return Policy(recipe(settings), limits, settings.attempts, retry, confirmed_deletions, now)
 
 

@@ -70,7 +70,7 @@ def policy_for(
 ) -> Policy:
     """As `policy_of`; also what another version of its extractor made is taken up."""
     policy = policy_of(settings, retry, confirmed_deletions, now)
-    return replace(policy, extractors=current_versions(index, settings))
+    return replace(policy, extractors=current_versions(index))
 
 
 def configuration(index: Index, settings: Settings) -> Configuration:
@@ -87,16 +87,11 @@ def configuration(index: Index, settings: Settings) -> Configuration:
     except ModelUnavailable:
         if settings.model:
             raise
-        return Configuration(recipe(settings), extractors=current_versions(index, settings))
-    return Configuration(recipe(settings), space, current_versions(index, settings))
+        return Configuration(recipe(settings), extractors=current_versions(index))
+    return Configuration(recipe(settings), space, current_versions(index))
 
 
-def current_versions(index: Index, settings: Settings) -> Mapping[str, str]:
-    """The versions now of the product's own extractors that made what is in the index.
-
-    None where the user has extractors, which may bear the same names.
-    """
-    if settings.extractors:
-        return {}
+def current_versions(index: Index) -> Mapping[str, str]:
+    """The versions now of the extractors that made what is in the index and that are still here."""
     versions = {name: current_version(name) for name in extractors_in_use(index)}
     return {name: version for name, version in versions.items() if version is not None}

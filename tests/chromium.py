@@ -5,9 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 _PROGRAM = Path("/usr/bin/chromium")
+
+expect.set_options(timeout=30_000)  # a busy machine is no fault of the page
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from schemas.errors import (
 )
 from schemas.records import Block, DocumentWarning, Extraction, Page, Place, Word
 from schemas.settings import Settings
+from tasks.extraction import own
 from tasks.extraction.interface import Extractor, Progress
 from tasks.extraction.sniffing import HEAD_BYTES, Sniffed, looks_binary, sniff
 
@@ -96,10 +97,9 @@ def extract(path: Path, settings: Settings, progress: Progress, sketch: "Sketch 
     the extractor's offsets contradict its text, and what the extractor raises.
     """
     _check_source(path, settings.limits.source_bytes)
-    own = settings.extractors.get(path.suffix.lower())
-    key, warnings = ("", ()) if own else _choose(path)
-    address = own or f"tasks.extraction.{FORMATS[key].extractor}"
-    extractor = _load(address)
+    address = settings.extractors.get(path.suffix.lower())
+    key, warnings = ("", ()) if address else _choose(path)
+    extractor = _of_own(address) if address else _load(FORMATS[key])
     if sketch is not None and key in WITH_PAGES:
         extractor = partial(cast(Callable[..., Extraction], extractor), sketch=sketch)
     extraction = extractor(path, settings, progress)
@@ -108,7 +108,9 @@ def extract(path: Path, settings: Settings, progress: Progress, sketch: "Sketch 
 
 
 def current_version(extractor: str) -> str | None:
-    """What an extractor of the product stamps now; None for one that is not the product's or can't run here."""
+    """What an extractor stamps now, the product's or a user's; None for one that is neither or can't run here."""
+    if ":" in extractor:
+        return own.version_of(extractor) or None
     if extractor not in FORMATS:
         return None
     module, _ = FORMATS[extractor].extractor.split(":")
@@ -234,7 +236,17 @@ def _readable() -> str:
     )
 
 
-def _load(address: str) -> Extractor:
-    """The extractor named "module:function", imported now: a worker loads only the parsers that it needs."""
-    module, function = address.split(":")
-    return cast(Extractor, getattr(importlib.import_module(module), function))
+def _load(format_: Format) -> Extractor:
+    """Imported now: a worker loads only the parsers that it needs."""
+    module, function = format_.extractor.split(":")
+    return cast(Extractor, getattr(importlib.import_module(f"tasks.extraction.{module}"), function))
+
+
+def _of_own(address: str) -> Extractor:
+    """Stamps the address and the version of its file, so that no name of the user's is taken for one of ours."""
+    extractor, version = own.load(address)
+
+    def extract_and_stamp(path: Path, settings: Settings, progress: Progress) -> Extraction:
+        return replace(extractor(path, settings, progress), extractor=address, extractor_version=version)
+
+    return extract_and_stamp

@@ -95,7 +95,7 @@ def test_a_run_that_goes_on_is_seen_and_cancelled(here: Here, client: httpx.Clie
         assert (running["state"], running["pid"]) == ("running", process.pid)
         assert client.get(f"/runs/{running['run_id']}").json()["outcomes"] is not None
         assert client.post(f"/runs/{running['run_id']}/cancel").status_code == 202
-        process.wait(30)
+        process.wait(60)
     ended = client.get(f"/runs/{running['run_id']}").json()
     assert (ended["state"], ended["outcomes"]) == ("broken", None)
 

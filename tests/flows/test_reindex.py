@@ -194,14 +194,21 @@ def test_an_embedder_that_can_not_be_loaded_ends_the_run_and_fails_no_document(
     assert {report.state for report in reports(tmp_path / "index").values()} == {"pending"}
 
 
-def test_an_interrupted_run_ends_at_once_and_blames_no_document(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sign", "begun_by"),
+    [(signal.SIGINT, ["env", "--default-signal=INT"]), (signal.SIGTERM, ["env", "--ignore-signal=INT"])],
+    ids=["in a terminal", "by a script with &"],
+)
+def test_an_interrupted_run_ends_at_once_and_blames_no_document(
+    tmp_path: Path, sign: signal.Signals, begun_by: list[str]
+) -> None:
     docs, index = tmp_path / "docs", tmp_path / "index"
     docs.mkdir()
     for number in range(20):
         (docs / f"{number:02}.fault").write_text("hang")
     settings = {"PINCITE_EXTRACTORS": '{".fault": "tests.doubles.faults:extract_by_first_word"}'}
     run = subprocess.Popen(
-        [sys.executable, "-m", "pincite", "index", str(docs), "--index", str(index)],
+        [*begun_by, sys.executable, "-m", "pincite", "index", str(docs), "--index", str(index)],
         cwd=ROOT,
         env=os.environ | settings,
         stdout=subprocess.DEVNULL,
@@ -212,8 +219,8 @@ def test_an_interrupted_run_ends_at_once_and_blames_no_document(tmp_path: Path) 
     while _states(index).get("running", 0) < 16:
         assert run.poll() is None and time.monotonic() < until
         time.sleep(0.1)
-    run.send_signal(signal.SIGINT)
-    _, complaints = run.communicate(timeout=60)  # the hanging documents have 300 s
+    run.send_signal(sign)
+    _, complaints = run.communicate(timeout=120)  # the hanging documents have 300 s
     assert run.returncode == 130
     assert "interrupted: what was finished is stored" in complaints and "Traceback" not in complaints
     assert {report.state for report in reports(index).values()} == {"pending"}
@@ -228,7 +235,7 @@ def _states(index: Path) -> Mapping[str, int]:
 
 
 def _wait_for_none(tag: str) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while left := list(tagged_processes(tag)):
         assert time.monotonic() < until, left
         time.sleep(0.1)

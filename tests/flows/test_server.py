@@ -114,11 +114,11 @@ def _servers(home: Path) -> list[psutil.Process]:
 
 
 def _servers_when(home: Path, count: int) -> list[psutil.Process]:
-    """The servers of `home` once they are `count`, or as they are after 5 s.
+    """The servers of `home` once they are `count`, or as they are after 30 s.
 
     A process that was just started shows an empty command line for a moment.
     """
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while len(found := _servers(home)) != count and time.monotonic() < deadline:
         time.sleep(0.05)
     return found

@@ -2,7 +2,8 @@
 
 import json
 import socket
-import time
+import threading
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -48,10 +49,17 @@ def test_without_a_key_no_authorization_is_sent() -> None:
 
 
 def test_pieces_arrive_before_the_stream_ends() -> None:
-    with serving(sse(delta("one"), delta("two", "stop"), pause_s=0.5)) as chat:
+    arrived = threading.Event()
+
+    def behave(handler: BaseHTTPRequestHandler) -> None:
+        sse(delta("one"))(handler)
+        assert arrived.wait(60)
+        handler.wfile.write(delta("two", "stop"))
+
+    with serving(behave) as chat:
         stream = stream_answer(Endpoint(Answer(chat.base_url, "m")), "p")
-        start = time.monotonic()
-        assert next(stream) == "one" and time.monotonic() - start < 0.45
+        assert next(stream) == "one"
+        arrived.set()
         assert list(stream) == ["two"]
 
 
@@ -154,9 +162,7 @@ def test_a_connection_that_breaks_off_is_a_failure() -> None:
 
 
 def test_silence_ends_at_the_timeout() -> None:
-    start = time.monotonic()
     assert "was silent for 0.3 s" in failure(sse(delta("one"), delta("two"), pause_s=1.5), timeout_s=0.3)
-    assert time.monotonic() - start < 5
 
 
 def test_a_stream_that_only_keeps_alive_ends_at_the_deadline() -> None:

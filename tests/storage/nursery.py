@@ -46,7 +46,7 @@ def nursery(index: Path, source: Path) -> Iterator[Nursery]:
         for child in children:
             with suppress(psutil.NoSuchProcess):
                 child.kill()
-        psutil.wait_procs(children, timeout=10)
+        psutil.wait_procs(children, timeout=60)
         one.process.kill()
         one.process.communicate()
 
@@ -55,4 +55,4 @@ def kill(process: psutil.Process, faults: Path) -> None:
     """Kills a job; one that ended by itself left the reason in `faults`."""
     assert process.is_running(), [path.read_text() for path in sorted(faults.iterdir())]
     process.send_signal(signal.SIGKILL)
-    process.wait(10)
+    process.wait(60)

@@ -200,25 +200,29 @@ def test_a_renamed_document_made_with_other_settings_is_taken_up_at_once(index: 
     assert found(index) == {"b.txt": ["first"]}
 
 
-def test_ten_thousand_renamed_files_are_matched_in_a_second() -> None:
+def test_renamed_files_are_matched_in_linear_time() -> None:
     live = {"state": "indexed", "title_from_name": False, "live_recipe": POLICY.recipe}
-    rows: dict[str, Row] = {
-        f"old/{n}.txt": {"path": f"old/{n}.txt", "sha256": f"{n:064}", "live_sha256": f"{n:064}"} | live
-        for n in range(10_001)
-    }
-    files = [SourceFile(f"new/{n}.txt", "", 1, n, n, f"{n:064}") for n in range(10_001)]
-    began = time.monotonic()
-    matches = match(rows, files)
-    assert time.monotonic() - began < 2
-    assert {(row["sha256"], file.sha256) for row, file in matches.renamed} == {
-        (f.sha256, f.sha256) for f in files
-    }
-    assert (matches.kept, matches.gone, matches.fresh) == ((), (), ())
+
+    def seconds(count: int) -> float:
+        rows: dict[str, Row] = {
+            f"old/{n}.txt": {"path": f"old/{n}.txt", "sha256": f"{n:064}", "live_sha256": f"{n:064}"} | live
+            for n in range(count)
+        }
+        files = [SourceFile(f"new/{n}.txt", "", 1, n, n, f"{n:064}") for n in range(count)]
+        began = time.process_time()
+        matches = match(rows, files)
+        took = time.process_time() - began
+        assert {(row["sha256"], file.sha256) for row, file in matches.renamed} == {
+            (f.sha256, f.sha256) for f in files
+        }
+        assert (matches.kept, matches.gone, matches.fresh) == ((), (), ())
+        return took
+
+    assert seconds(20_000) < 40 * max(seconds(2_000), 0.002)
 
 
 def test_more_than_ten_thousand_documents_are_counted_to_the_last(index: Path) -> None:
     files = [SourceFile(f"{n}.txt", "", 1, n, n, f"{n:064}") for n in range(10_001)]
-    began = time.monotonic()
     with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", "/source") as run:
         assert len(register(run, files, POLICY).pending) == 10_001
         with pytest.raises(IndexBroken, match=r"10001 documents of run .* have no outcome"):
@@ -229,7 +233,6 @@ def test_more_than_ten_thousand_documents_are_counted_to_the_last(index: Path) -
             )
         counts = finish_run(run)
         by_state = index_report(opened, None).states
-    assert time.monotonic() - began < 10
     assert counts == Counts(10_001, failed=10_001)
     assert counts.discovered == sum(by_state.values())
 

@@ -221,7 +221,7 @@ def test_tesseract_dies_with_the_process_group_of_its_reader() -> None:
             assert running, "no tesseract in the reader's process group"
         finally:
             os.killpg(reader.pid, signal.SIGKILL)
-    _, alive = psutil.wait_procs(running, timeout=5)
+    _, alive = psutil.wait_procs(running, timeout=60)
     assert not alive
 
 

@@ -130,7 +130,7 @@ def test_nobody_waits_for_documents_that_are_not_coming(
     monkeypatch.setattr(publishing, "LINGER_S", 60.0)
     began = time.monotonic()
     assert publish_all(publisher, 1) == [True]
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
 
 
 def test_an_error_of_the_commit_reaches_every_document(

@@ -90,7 +90,7 @@ def test_a_hang_ends_at_its_deadline_with_all_that_it_started(worker: Worker, fa
     stage, kind, reason, page = failure_of(worker, name, 1.0)
     assert (stage, kind, page) == ("extract", "deadline", 5)
     assert reason.startswith("not done after 1 s") and "limits.deadline_s" in reason
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert not left_over(family)
 
 
@@ -233,16 +233,16 @@ def test_closing_ends_what_runs_and_what_waits_and_blames_no_document(family: st
 
     with ThreadPoolExecutor(6) as threads:
         with pool(2, MEMORY_BYTES, family) as workers:
-            running = [threads.submit(workers.run, FAULT, "hang", 30.0) for _ in range(6)]
+            running = [threads.submit(workers.run, FAULT, "hang", 600.0) for _ in range(6)]
             _wait_until(lambda: len(left_over(family)) == 2)
             began = time.monotonic()
         ends = [one.exception() for one in running]
     assert [type(end) for end in ends] == [PoolClosed] * 6
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert not left_over(family)
 
 
-def _wait_until(condition: object, seconds: float = 20.0) -> None:
+def _wait_until(condition: object, seconds: float = 60.0) -> None:
     assert callable(condition)
     until = time.monotonic() + seconds
     while not condition():

@@ -1,0 +1,46 @@
+"""An extractor of the user's own: a change of its file reads again what it made and what it failed."""
+
+import json
+import os
+from pathlib import Path
+
+from tests.pincite.conftest import ROOT, Pincite
+
+FIRST = """
+from schemas.errors import Unreadable
+from schemas.records import Block, Extraction
+
+def extract(path, settings, progress):
+    text = path.read_text()
+    if "pump" not in text:
+        raise Unreadable("no pump")
+    return Extraction(text, "", "text/x-log", "log", "1", (Block("paragraph", 0, len(text)),))
+"""
+
+
+def test_a_changed_extractor_reads_again_what_it_made_and_what_it_failed_and_nothing_else(
+    pincite: Pincite, tmp_path: Path
+) -> None:
+    docs, module = tmp_path / "docs", tmp_path / "code" / "logs.py"
+    docs.mkdir()
+    module.parent.mkdir()
+    module.write_text(FIRST)
+    (docs / "a.log").write_text("The pump hums.")
+    (docs / "b.log").write_text("The valve sticks.")
+    (docs / "c.txt").write_text("The product reads this.")
+    own = {
+        "PYTHONPATH": os.pathsep.join([str(module.parent), str(ROOT)]),
+        "PINCITE_EXTRACTORS": json.dumps({".log": "logs:extract"}),
+    }
+
+    def index() -> tuple[int, int, int]:
+        told = json.loads(pincite("index", docs, "--json", cwd=tmp_path, **own).stdout)
+        return told["indexed"], told["unchanged"], told["failed"]
+
+    assert index() == (2, 0, 1)
+    assert index() == (0, 2, 1)
+    module.write_text(FIRST.replace('"pump" not in text', "not text"))
+    (stale,) = json.loads(pincite("documents", "--state", "stale", "--json", cwd=tmp_path, **own).stdout)
+    assert stale["document"] == "a.log" and "made with the extractor logs:extract" in str(stale)
+    assert index() == (2, 1, 0)
+    assert index() == (0, 3, 0)

@@ -1,7 +1,7 @@
 """Packs of the search cache that a run makes before its commit, so that no search waits until they are made.
 
 Made only while somebody reads: else the end of the run makes them. A pack whose commit never came serves nothing,
-and goes when the cache is refreshed.
+and goes when it is joined with others.
 """
 
 import logging

@@ -79,6 +79,7 @@ def create_app(
         redoc_url=None,
     )
     problems.add_handlers(app, problem_response)
+    app.router.routes.extend(pages.routes())
     for router in (*api.routers(), *pages.routers()):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=Path(__file__).with_name("static")))

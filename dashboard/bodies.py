@@ -29,7 +29,9 @@ class Refusal:
 async def read_within(
     limits: BodyLimits, headers: Headers, receive: Receive, messages: deque[Message]
 ) -> Refusal | None:
-    """Puts the whole body into `messages`."""
+    """Puts the whole body into `messages`; nothing where the request has none (RFC 9112, section 6.3)."""
+    if "content-length" not in headers and "transfer-encoding" not in headers:
+        return None
     try:
         async with asyncio.timeout(limits.timeout_s):
             return await _read(limits.size_bytes, headers, receive, messages)

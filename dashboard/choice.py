@@ -39,6 +39,10 @@ class Choice:
         """Whether it asks for more than a state and a collection."""
         return any((self.words, self.stage, self.kind, self.reason, self.because))
 
+    def is_past(self, wanted: Wanted) -> bool:
+        """Whether the reason that it names by a digest is gone: no document is failed for it any more."""
+        return bool(self.because) and wanted.reason == self.because
+
     def wanted(self, index: Index) -> Wanted:
         """Raises `NotFound` for a collection that the index does not have."""
         source = collection_named(index, self.collection).source if self.collection else ""

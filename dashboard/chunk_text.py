@@ -5,6 +5,7 @@ from itertools import groupby
 
 from markupsafe import Markup
 
+from schemas.counting import counted
 from schemas.records import Chunk
 from schemas.showing import escaped
 from storage.whole_document import WholeDocument
@@ -61,4 +62,5 @@ def _tag(chunk: Chunk) -> str:
     over = ' <em class="over">over the window</em>' if chunk.over_window else ""
     place = f"{chunk.start}–{chunk.end}"
     header = f' title="{escaped(chunk.header)}"' if chunk.header else ""
-    return f'<span class="tag"{header}>{chunk.ordinal} · {place} · {chunk.tokens} word-pieces{over}</span>'
+    length = counted(chunk.tokens, "word-piece")
+    return f'<span class="tag"{header}>{chunk.ordinal} · {place} · {length}{over}</span>'

@@ -70,8 +70,7 @@ class Guard:
         session = self._sessions.read(given, time.time())
         cookie = ""
         if session is None and scope["method"] in SAFE and is_page(scope):
-            cookie = self._sessions.begin("anonymous", time.time())
-            session = self._sessions.read(cookie, time.time())
+            session, cookie = self._sessions.begin("anonymous", time.time())
         more = {"Cache-Control": "private, max-age=31536000"} if scope["path"].startswith(STATIC) else {}
         guarded = _with_headers(send, more, self._set_cookie(cookie) if cookie else "")
         principal = self._principal(headers, session, cookie or given)
@@ -188,8 +187,10 @@ def cookie_header(name: str, value: str, lasts_s: int) -> str:
 
 def _cookie(headers: Headers, name: str) -> str:
     """Its value; "" when the request has none."""
+    if "cookie" not in headers:
+        return ""
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
+        found = SimpleCookie(headers["cookie"]).get(name)
     except CookieError:
         return ""
     return "" if found is None else found.value

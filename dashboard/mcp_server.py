@@ -24,6 +24,7 @@ from retrieval.citations import label_of, place_words
 from retrieval.filters import Filters
 from retrieval.framing import framed, framed_line
 from retrieval.refusal import MOST_PASSAGES, no_answer
+from schemas.counting import counted
 from schemas.errors import NotFound, PinciteError
 from schemas.locators import char_fragment
 from schemas.records import Hit
@@ -155,8 +156,8 @@ def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
         with _told():
             if end - start + 2 * context > MOST_READ:
                 raise NotFound(
-                    f"{end - start:,} characters and twice {context:,} around them are more than {MOST_READ:,}: "
-                    "read it in parts"
+                    f"{counted(end - start, 'character')} and twice {context:,} around them are more than "
+                    f"{MOST_READ:,}: read it in parts"
                 )
             served = serving()
             passage, _ = await served.work.run(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from dashboard.choice import Choice, collection_named
 from dashboard.runs import Order, Wish
 from dashboard.serving import Serving
+from schemas.counting import counted
 from schemas.errors import UsageError
 from storage.browsing import ids_of
 from storage.choosing import Chosen, chosen_documents
@@ -53,6 +54,6 @@ def retry_matching(served: Serving, choice: Choice) -> Order:
 def _ask(served: Serving, documents: Sequence[Chosen]) -> Order:
     names = sorted({one.collection for one in documents})
     many = len(documents) > 1
-    words = f"Retry {len(documents):,} documents" if many else f"Retry {documents[0].path}"
+    words = f"Retry {counted(len(documents), 'document')}" if many else f"Retry {documents[0].path}"
     ids = [one.document_id for one in documents]
     return served.runs.ask(Wish.nightly(words, names[0] if len(names) == 1 else None, ids))

@@ -17,6 +17,8 @@ from weakref import WeakValueDictionary
 from schemas.errors import DocumentError, UsageError
 from schemas.settings import Settings
 from storage.fetched import suffix_of
+from storage.index import Index
+from storage.live import live_contents
 from storage.segments import sha256_of
 from tasks.bucket import download, is_url
 
@@ -94,6 +96,19 @@ class _Objects:
                 one.users += 1
             return one
 
+    def keep_live(self, index: Index) -> None:
+        """Deletes the objects of which no document is live any more, but what is looked at just now."""
+        with self._lock:
+            digests = {sha256 for _, _, sha256 in self._kept}
+        if not digests:
+            return
+        gone = digests - live_contents(index, digests)
+        with self._lock:
+            for key, one in list(self._kept.items()):
+                if key[2] in gone and not one.users:
+                    del self._kept[key]
+                    one.folder.cleanup()
+
     def _sweep(self) -> None:
         """Deletes what is kept too long, or too much, and looked at by nobody; the oldest first."""
         now, total = time.monotonic(), sum(one.size_bytes for one in self._kept.values())
@@ -105,6 +120,11 @@ class _Objects:
 
 
 _objects = _Objects()
+
+
+def keep_live_objects(index: Index) -> None:
+    """Deletes what was downloaded to be looked at, where no document is made of it any more."""
+    _objects.keep_live(index)
 
 
 def _downloaded(source: str, path: str, sha256: str, most_bytes: int) -> tuple[_Object | None, str]:

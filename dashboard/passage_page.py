@@ -7,6 +7,7 @@ import base64
 from collections.abc import Iterator, Sequence
 
 from dashboard.passages import Passage
+from schemas.counting import counted
 from schemas.showing import escaped, one_line
 from tasks.extraction.sketch import IMAGE_TYPE
 from tasks.passage_pages import PassagePage
@@ -39,7 +40,9 @@ def page_of_passage(passage: Passage, pages: Sequence[PassagePage] = (), missing
     """The whole page. `missing`: why a document with pages is shown without their images."""
     name = escaped(one_line(passage.document))
     places = " ".join(f"<code>{escaped(place)}</code>" for place in passage.places)
-    notes = [f'<p class="missing" role="alert">No page image: {escaped(missing)}</p>'] if missing else []
+    places += f", {passage.over}" if passage.over else ""
+    why = escaped(missing if pages else f"No page image: {missing}")
+    notes = [f'<p class="missing" role="alert">{why}</p>'] if missing else []
     if passage.stale:
         notes.append(f'<p class="missing" role="alert">Stale: {escaped(passage.stale)}</p>')
     return "\n".join(
@@ -65,7 +68,7 @@ def page_of_passage(passage: Passage, pages: Sequence[PassagePage] = (), missing
 
 
 def _rest(characters: int, where: str) -> str:
-    return f'<span class="rest">[{characters:,} characters {where}] </span>' if characters else ""
+    return f'<span class="rest">[{counted(characters, "character")} {where}] </span>' if characters else ""
 
 
 def _figure(page: PassagePage) -> Iterator[str]:
@@ -78,5 +81,9 @@ def _figure(page: PassagePage) -> Iterator[str]:
     yield f'<svg viewBox="0 0 {page.width:.1f} {page.height:.1f}" preserveAspectRatio="none" aria-hidden="true">'
     for corners in page.marked:
         yield f'<polygon points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in corners)}"/>'
-    words = f"{len(page.marked)} words marked" if page.marked else "the passage's words were not found on it"
+    words = (
+        f"{counted(len(page.marked), 'word')} marked"
+        if page.marked
+        else "the passage's words were not found on it"
+    )
     yield f"</svg></div><figcaption>Page {page.number}, {words}</figcaption></figure>"

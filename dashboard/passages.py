@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dashboard.originals import original
+from schemas.counting import counted
 from schemas.errors import NotFound, UsageError
 from schemas.locators import char_fragment, overlapping, parse_passage, place_fragment
 from schemas.records import Page
@@ -37,11 +38,17 @@ class Passage:
     left: int  # characters behind `after`
     version: int
     stale: str  # why the document's file is newer than this text; "" when it is not
+    pages: tuple[int, ...] = ()  # on which it stands; the locator names the first
 
     @property
     def places(self) -> list[str]:
         """The locators, each once."""
         return list(dict.fromkeys([self.locator, char_fragment(self.start, self.end)]))
+
+    @property
+    def over(self) -> str:
+        """ "pages 3–4" of one that goes over several; "" else."""
+        return f"pages {self.pages[0]}–{self.pages[-1]}" if len(self.pages) > 1 else ""
 
 
 def open_passage(
@@ -79,7 +86,9 @@ def open_stretch(
         )
     document, length = stored.document, len(stored.text)
     if not 0 <= start < end <= length:
-        reason = "is empty" if start >= end and end <= length else f"is beyond its {length:,} characters"
+        reason = (
+            "is empty" if start >= end and end <= length else f"is beyond its {counted(length, 'character')}"
+        )
         raise NotFound(
             f"{char_fragment(start, end)} {reason}: {one_line(document.path)} has #char=0,{length}"
         )
@@ -99,6 +108,7 @@ def open_stretch(
         left=length - end - len(after),
         version=version,
         stale=document.stale_reason,
+        pages=tuple(dict.fromkeys(int(place.label) for place in places if place.kind == "page")),
     )
     return passage, stored
 
@@ -128,16 +138,25 @@ def has_pages(stored: StoredText) -> bool:
 def page_images(
     stored: StoredText, start: int, end: int, settings: Settings
 ) -> tuple[tuple[PassagePage, ...], str]:
-    """(the pages of the passage, why they are missing or "").
+    """(the pages of the passage, why they or some of them are missing or "").
 
     The file is read again in a child process; when it is not the file that was indexed, its pages are not shown.
     """
-    pages = tuple(overlapping(stored.pages, start, end))[:MOST_PAGES]
+    whole = tuple(overlapping(stored.pages, start, end))
+    pages = whole[:MOST_PAGES]
     if not pages:
         return (), "the passage stands on no page"
+    left_out = (
+        f"of {counted(len(whole), 'page')} the first {MOST_PAGES} are shown"
+        if len(whole) > MOST_PAGES
+        else ""
+    )
     document = stored.document
     with original(document.source, document.path, document.source_sha256, settings) as (path, missing):
-        return ((), missing) if missing else _seen(stored, path, pages, (start, end), settings)
+        if missing:
+            return (), missing
+        seen, failed = _seen(stored, path, pages, (start, end), settings)
+        return seen, failed or left_out
 
 
 def _seen(

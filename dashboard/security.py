@@ -9,6 +9,7 @@ and none may send one of its own requests (Origin); a write from a page needs th
 import ipaddress
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dashboard.session_store import SessionStore
 from dashboard.sessions import Role, Sessions
@@ -102,6 +103,7 @@ def _is_loopback(host: str) -> bool:
     return host.casefold() == "localhost" if address is None else address.is_loopback
 
 
+@lru_cache(maxsize=64)  # who asks again names the same host
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(host.strip("[]"))

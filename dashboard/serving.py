@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
+from dashboard.originals import keep_live_objects
 from dashboard.runs import Runs
 from dashboard.security import Principal
 from dashboard.sheets import Sheets
@@ -50,6 +51,8 @@ class Serving:
         """What documents would be made with now; the space is not compared while the model is not here."""
         version = self.index.newest_version()
         if self._known.get("version") != version:
+            self.sheets.keep_live(self.index)  # what was forgotten or replaced is kept no longer
+            keep_live_objects(self.index)
             try:
                 found = configuration(self.index, self.settings)
             except ModelUnavailable:  # which a search says; by words this server still works

@@ -12,6 +12,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from schemas.counting import counted
+
 FOLDER = "sessions"
 _KEY = "key"
 _KEY_BYTES = 32
@@ -54,7 +56,16 @@ class SessionStore:
         except OSError as error:
             _logger.warning("sessions end with this server, since their key can't be kept: %s", error)
             return key
-        return stored if len(stored) == _KEY_BYTES else key
+        if len(stored) != _KEY_BYTES:
+            _logger.warning(
+                "%s is damaged, it holds %s instead of %d: sessions end with this server, and no other server of the "
+                "index knows them. Delete the file and start again: another key is made, and everyone signs in anew",
+                self._folder / _KEY,
+                counted(len(stored), "byte"),
+                _KEY_BYTES,
+            )
+            return key
+        return stored
 
     def _sweep(self) -> None:
         """Forgets what is over by its time."""

@@ -54,13 +54,16 @@ class Sessions:
                 found = role
         return found
 
-    def begin(self, role: Role, now: float) -> str:
-        """The cookie of a new session."""
-        signed = f"{role}.{int(now) + LASTS_S}.{secrets.token_urlsafe(18)}"
-        return f"{signed}.{self._sign('cookie', signed)}"
+    def begin(self, role: Role, now: float) -> tuple[Session, str]:
+        """A new session and its cookie."""
+        began = Session(role, int(now) + LASTS_S, secrets.token_urlsafe(18))
+        signed = f"{role}.{began.expires}.{began.nonce}"
+        return began, f"{signed}.{self._sign('cookie', signed)}"
 
     def read(self, cookie: str, now: float) -> Session | None:
         """The session of a cookie; None when it is not ours, was changed, was ended or is over."""
+        if not cookie:
+            return None
         signed, _, signature = cookie[:LONGEST_COOKIE].rpartition(".")
         if not hmac.compare_digest(
             signature.encode("utf-8", "replace"), self._sign("cookie", signed).encode()
@@ -83,7 +86,7 @@ class Sessions:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.csrf(session).encode())
 
     def _sign(self, purpose: str, text: str) -> str:
-        return hmac.new(self._key, f"{purpose}:{text}".encode("utf-8", "replace"), "sha256").hexdigest()
+        return hmac.digest(self._key, f"{purpose}:{text}".encode("utf-8", "replace"), "sha256").hex()
 
 
 class Rate:

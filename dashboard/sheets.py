@@ -1,6 +1,6 @@
 """Sheets: images of a document's pages with what extraction found on them, drawn by a child that can be killed.
 
-What was drawn is kept for a while: a person turns pages to and fro.
+What was drawn is kept for a while: a person turns pages to and fro. Each look drops what the ledger has no more.
 """
 
 import threading
@@ -13,6 +13,8 @@ from dashboard.originals import original
 from encoders.models import resolve_model
 from schemas.records import Page
 from schemas.settings import Settings
+from storage.index import Index
+from storage.live import live_revisions
 from storage.whole_document import WholeDocument
 from tasks.extraction.sketch import Sheet
 from tasks.inspection import Inspection, InspectionOrder
@@ -44,8 +46,9 @@ class Sheets:
         self._kept: OrderedDict[tuple[str, int, int], Drawn] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, whole: WholeDocument, number: int, settings: Settings) -> Drawn:
+    def of(self, index: Index, whole: WholeDocument, number: int, settings: Settings) -> Drawn:
         """The page of this number (1-based)."""
+        self.keep_live(index)
         key = (whole.document.document_id, whole.document.revision, number)
         with self._lock:
             if (kept := self._kept.get(key)) is not None:
@@ -58,6 +61,17 @@ class Sheets:
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
         return drawn
+
+    def keep_live(self, index: Index) -> None:
+        """Drops the pages of revisions that can't be found any more: of forgotten, deleted and replaced documents."""
+        with self._lock:
+            kept = {document_id for document_id, _, _ in self._kept}
+        if not kept:
+            return
+        live = live_revisions(index, kept)
+        with self._lock:
+            for key in [one for one in self._kept if one[0] in kept and one[:2] not in live]:
+                del self._kept[key]
 
 
 def draw(whole: WholeDocument, number: int, settings: Settings) -> Drawn:

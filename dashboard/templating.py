@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse
 from starlette.types import Scope
 
 from dashboard.security import Principal
+from schemas.counting import counted
 from schemas.showing import one_line, shown
 from storage.choosing import reason_digest
 
@@ -62,8 +63,9 @@ def environment() -> Environment:
     )
     made.filters |= {
         "number": number,
+        "counted": counted,
         "moment": moment,
-        "iso": iso,
+        "zone": zone,
         "duration": duration,
         "decimal": decimal,
         "line": one_line,
@@ -72,7 +74,7 @@ def environment() -> Environment:
         "segment": lambda text: quote(text, safe=""),
         "query": lambda values: urlencode([(k, v) for k, v in values.items() if v not in ("", None)]),
     }
-    made.globals["asset"] = asset
+    made.globals |= {"asset": asset, "zone": zone}
     return made
 
 
@@ -102,8 +104,11 @@ def moment(at: float | None) -> str:
     return "–" if at is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
-def iso(at: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+def zone(at: float | None = None) -> str:
+    """The name of the zone in which `moment` tells a time; without one, of all of a year ("EET/EEST")."""
+    if at is not None:
+        return time.strftime("%Z", time.localtime(at))
+    return "/".join(time.tzname if time.daylight else time.tzname[:1])
 
 
 def duration(seconds: float | None) -> str:

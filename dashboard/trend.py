@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from schemas.counting import counted
 from schemas.showing import escaped
 from storage.overview import RunRow
 
@@ -22,7 +23,7 @@ def runs_trend(runs: Sequence[RunRow]) -> Markup:
     bars = "".join(_bar(run, place * step, step, most) for place, run in enumerate(ended))
     return Markup(
         f'<svg class="trend" viewBox="0 0 {_WIDE} {_HIGH + _FOOT}" role="img" '
-        f'aria-label="What each of the last {len(ended)} runs changed, at most {most:,} documents">'
+        f'aria-label="What each of the last {len(ended)} runs changed, at most {counted(most, "document")}">'
         f'<line class="axis" x1="0" y1="{_HIGH}" x2="{_WIDE}" y2="{_HIGH}"/>{bars}'
         f'<text class="tick" x="0" y="10">{most:,}</text></svg>'
     )
@@ -40,7 +41,7 @@ def _bar(run: RunRow, left: float, step: float, most: int) -> str:
         parts.append(_rect("broken", left, step, _HIGH - 5, 5))
     elif not parts:
         parts.append(_rect("idle", left, step, _HIGH - 2, 2))
-    return f"<g><title>{escaped(run.run_id)}, {run.state}: {told}</title>{''.join(parts)}</g>"
+    return f"<g><title>{escaped(run.kind)} {escaped(run.run_id)}, {run.state}: {told}</title>{''.join(parts)}</g>"
 
 
 def _rect(look: str, left: float, step: float, top: float, high: float) -> str:

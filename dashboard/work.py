@@ -41,7 +41,8 @@ class Work:
         within_s = self.timeout_s if timeout_s is None else timeout_s
         future = self._submit(piece)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), within_s)
+            async with asyncio.timeout(within_s):
+                return await asyncio.wrap_future(future)
         except TimeoutError as error:
             raise IndexBusy(
                 f"the request was not done after {within_s:g} s: ask again later, or ask for less"

@@ -15,6 +15,7 @@ from itertools import pairwise
 from evaluation.distances import Grouped
 from evaluation.refusal import Distances, sweep
 from evaluation.statistics import share
+from schemas.counting import counted
 from schemas.errors import UsageError
 from schemas.evaluation import Bluffs, RefusalPoint, Share
 
@@ -143,6 +144,6 @@ def _check(questions: Sequence[Grouped], costs: Costs) -> None:
         if len(groups) < LEAST:
             what = "have an answer" if word == "answers" else word
             raise UsageError(
-                f"{len(groups)} different questions {what}: at least {LEAST} are needed, half of them to choose "
-                "the threshold, half to report on"
+                f"{counted(len(groups), 'different question')} {what}: at least {LEAST} are needed, half of them "
+                "to choose the threshold, half to report on"
             )

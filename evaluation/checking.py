@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from evaluation.occurrences import Needles
+from schemas.counting import counted
 from schemas.evaluation import Fault, FaultCode, Question, QuestionSet
 from storage.index import Index
 from storage.snapshot import Snapshot
@@ -157,7 +158,7 @@ def _needle_fault(question: Question, stored: _Stored) -> _Found:
         where = ", ".join(f"{path} ({n})" for path, n in sorted(Counter(one.path for one in places).items()))
         return (
             "repeated",
-            f"the needle stands {len(places)} times: {where}; take a longer one that stands once",
+            f"the needle stands {counted(len(places), 'time')}: {where}; take a longer one that stands once",
         )
     if near := stored.loosely.get(question.needle):
         return (

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from evaluation.comparing import DESTROYED, Stage, corrected, pairs_of
 from evaluation.statistics import ALPHA
+from schemas.counting import counted
 from schemas.errors import UsageError
 from schemas.evaluation import Judged, Outcome, Pair, Result, Verdict
 
@@ -38,9 +39,11 @@ def gate(candidate: Result, baseline: Result) -> Verdict:
     more = len(answered[0]) - len(answered[1]) if bluffed else 0
     reasons = [_worse_words(pair) for pair in worse]
     if destroyed:
-        reasons.append(f"lacks {_count(len(destroyed), 'answer')} that the baseline had: {_names(destroyed)}")
+        reasons.append(
+            f"lacks {counted(len(destroyed), 'answer')} that the baseline had: {_names(destroyed)}"
+        )
     if more > 0:
-        reasons.append(f"bluffs on {_count(more, 'question')} more: {_names(bluffed)}")
+        reasons.append(f"bluffs on {counted(more, 'question')} more: {_names(bluffed)}")
     return Verdict(
         ok=not reasons,
         baseline=_title(baseline),
@@ -111,10 +114,6 @@ def _threshold_note(candidate: Result, baseline: Result) -> list[str]:
 def _title(result: Result) -> str:
     name = result.name or "this evaluation"
     return f"{name} ({result.main}, {result.space.model}, version {result.version})"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _names(ids: Sequence[str]) -> str:

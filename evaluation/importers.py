@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.questions import lines_of
+from schemas.counting import counted
 from schemas.errors import UsageError
 from schemas.evaluation import Question
 from tasks.chunking.sentences import sentence_cuts
@@ -227,7 +228,7 @@ def read_financebench(path: Path, split: str = "", documents: Path | None = None
         evidence = [_evidence(one, entry, where) for one in _list(entry, "evidence", where)]
         names = sorted({name for name, _ in evidence})
         if len(names) != 1:
-            count = f"lies in {len(names)} documents" if names else "is missing"
+            count = f"lies in {counted(len(names), 'document')}" if names else "is missing"
             left_out.append(f"{identity}: its evidence {count}, and pages are judged in one")
             continue
         pages = tuple(sorted({page for _, page in evidence}))
@@ -238,8 +239,8 @@ def read_financebench(path: Path, split: str = "", documents: Path | None = None
     _require_distinct((question.id for question in questions), str(path))
     if lost := sorted(str(name) for name, file in files.items() if not Path(file).is_file()):
         raise UsageError(
-            f"{folder} lacks {len(lost)} of {len(files)} documents, such as {lost[0]}: fetch the PDFs of the data "
-            "set and name their folder with --source-documents"
+            f"{folder} lacks {len(lost):,} of {counted(len(files), 'document')}, such as {lost[0]}: fetch the "
+            "PDFs of the data set and name their folder with --source-documents"
         )
     return Imported(files, tuple(questions), tuple(left_out))
 

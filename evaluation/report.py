@@ -17,6 +17,7 @@ from markupsafe import Markup
 from evaluation import report_sections as sections
 from evaluation.comparing import decimal
 from evaluation.report_words import loss_groups, summary
+from schemas.counting import counted
 from schemas.evaluation import Evaluation
 from schemas.showing import one_line, shown
 
@@ -47,5 +48,5 @@ def _template() -> Template:
     environment = Environment(
         undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"line": one_line, "shown": shown, "decimal": decimal}
+    environment.filters |= {"line": one_line, "shown": shown, "decimal": decimal, "counted": counted}
     return environment.from_string(_HERE.with_name("report.html.j2").read_text(encoding="utf-8"))

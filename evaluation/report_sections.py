@@ -21,6 +21,7 @@ from evaluation.report_words import (
     telling,
     what_changes,
 )
+from schemas.counting import counted
 from schemas.evaluation import Evaluation, LossStage, Pair, RefusalPoint, Scores, Share
 
 _LOOKS = ("first", "second", "third", "fourth", "fifth")
@@ -134,8 +135,8 @@ def paired(evaluation: Evaluation) -> Section:
     )
     certain = [pair for pair in recalls if telling(pair)]
     meaning = (
-        f"In {len(certain)} of {len(recalls)} rows the difference is more than chance would make; those are drawn "
-        "full. A pale row may be luck.",
+        f"In {len(certain)} of {counted(len(recalls), 'row')} the difference is more than chance would make; those "
+        "are drawn full. A pale row may be luck.",
     )
     return Section(
         meaning if recalls else (),
@@ -230,7 +231,10 @@ def refusal(evaluation: Evaluation) -> Section:
     asked = points[0].right + points[0].wrong + points[0].refused
     if asked:
         figures.append(
-            Figure(f"{asked} questions that have an answer", Markup(_answered(evaluation, x, asked)))
+            Figure(
+                f"{counted(asked, 'question that has', 'questions that have')} an answer",
+                Markup(_answered(evaluation, x, asked)),
+            )
         )
     lines = _bluff_lines(points)
     words = ", ".join(line.label for line in lines)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluation.statistics import ALPHA
+from schemas.counting import counted
 from schemas.evaluation import LOSS_STAGES, Evaluation, Loss, LossStage, Pair, RefusalPoint, Scores
 
 _MAIN_CUT = 4  # passages that a reader is given, by which the page sums up
@@ -40,9 +41,9 @@ def main_scores(evaluation: Evaluation) -> Scores | None:
 def recall_words(evaluation: Evaluation, main: Scores) -> str:
     share = main.recall[_MAIN_CUT]
     return (
-        f"The index as it is puts a right passage among the first {_MAIN_CUT} for {share.count} of {share.of} "
-        f"questions: {percent(share.value)}. With other questions of the same kind it would most likely be between "
-        f"{percent(share.low)} and {percent(share.high)}."
+        f"The index as it is puts a right passage among the first {_MAIN_CUT} for {share.count:,} of "
+        f"{counted(share.of, 'question')}: {percent(share.value)}. With other questions of the same kind it would "
+        f"most likely be between {percent(share.low)} and {percent(share.high)}."
     )
 
 
@@ -51,10 +52,11 @@ def destroyed_words(main: Scores) -> str:
     if not share.of:
         return ""
     if not share.count:
-        return f"Of {share.of} answers none was cut in two when the documents were parted into passages."
+        return f"Of {counted(share.of, 'answer')} none was cut in two when the documents were parted into passages."
+    was = "was" if share.count == 1 else "were"
     return (
-        f"{share.count} of {share.of} answers were cut in two when the documents were parted into passages. No "
-        "search can find those."
+        f"{share.count:,} of {counted(share.of, 'answer')} {was} cut in two when the documents "
+        "were parted into passages. No search can find those."
     )
 
 
@@ -70,7 +72,9 @@ def refusal_words(evaluation: Evaluation) -> str:
             if asked
             else ""
         )
-    bluffs = f"it answers {answered} of {of} questions to which the documents have no answer (bluffs)"
+    bluffs = (
+        f"it answers {answered:,} of {counted(of, 'question')} to which the documents have no answer (bluffs)"
+    )
     return f"At the threshold {point.threshold:g} {bluffs}{f', and {refused}' if refused else ''}."
 
 
@@ -81,9 +85,10 @@ def in_use(evaluation: Evaluation) -> RefusalPoint:
 def losses_words(evaluation: Evaluation) -> str:
     groups = sorted(loss_groups(evaluation.losses), key=lambda group: -len(group.losses))
     first, count = groups[0], len(evaluation.losses)
+    asked = counted(evaluation.tally.answerable, "question")
     return (
-        f"Of {_questions(evaluation.tally.answerable)} {count} get no right passage among the first {evaluation.k} "
-        f"under the threshold. The stage that loses most is “{first.stage}”: {len(first.losses)} of {count}."
+        f"Of {asked} {counted(count, 'gets', 'get')} no right passage among the first {evaluation.k} under the "
+        f"threshold. The stage that loses most is “{first.stage}”: {len(first.losses)} of {count}."
     )
 
 
@@ -118,10 +123,6 @@ def loss_groups(losses: Sequence[Loss]) -> list[LossGroup]:
     """In the order in which a question travels; stages that lost nothing are left out."""
     found = [LossGroup(stage, tuple(one for one in losses if one.stage == stage)) for stage in LOSS_STAGES]
     return [group for group in found if group.losses]
-
-
-def _questions(count: int) -> str:
-    return "1 question" if count == 1 else f"{count} questions"
 
 
 def percent(value: float | None) -> str:

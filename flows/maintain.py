@@ -11,6 +11,7 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Completed
 
+from schemas.counting import counted
 from schemas.errors import IndexBusy
 from storage.index import Index
 from storage.maintenance import compact_index, vacuum_index
@@ -26,5 +27,11 @@ def maintain(index: str = "pincite-index", grace_s: float = GRACE_S) -> State:
             vacuumed = vacuum_index(opened, grace_s)
         except IndexBusy as error:
             return Cancelled(message=str(error))
-    merged = f"{compacted.segments_before} segments became {compacted.segments_after}, " if compacted else ""
-    return Completed(message=f"{merged}{vacuumed.files} files and {vacuumed.bytes_freed} bytes were freed")
+    merged = (
+        f"{counted(compacted.segments_before, 'segment')} became {compacted.segments_after:,}, "
+        if compacted
+        else ""
+    )
+    return Completed(
+        message=f"{merged}{counted(vacuumed.files, 'file')} and {counted(vacuumed.bytes_freed, 'byte')} freed"
+    )

@@ -13,6 +13,7 @@ from prefect.states import Completed, Failed
 
 from flows.migration import carry_out, went
 from flows.settings import load_settings
+from schemas.counting import counted
 from schemas.errors import PinciteError
 from storage.index import Index
 from storage.migration import Migration, in_the_way
@@ -82,6 +83,9 @@ def _state_of(path: Path, done: Migration | None, way: Way, choice: Choice) -> S
         blocking = in_the_way(index, done)
     if blocking:
         first = f"{blocking[0].path}: {blocking[0].reason}"
-        return Failed(name=BLOCKED, message=f"{len(blocking)} documents block it, the first is {first}")
+        return Failed(
+            name=BLOCKED,
+            message=f"{counted(len(blocking), 'document blocks', 'documents block')} it, the first is {first}",
+        )
     reasons = (done.gate or {}).get("reasons")
     return Failed(name=REFUSED, message="; ".join(map(str, reasons if isinstance(reasons, list) else ())))

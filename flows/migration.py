@@ -88,9 +88,10 @@ def migrate(path: Path, settings: Settings, choice: Choice) -> Migration | None:
             may = _may_switch(index, migration, settings, choice)
             if not may or _at_once(index, migration, target, "switched"):
                 return _ended(index)
-        record_stage(index, "building")
+        record_stage(index, "preparing")
         with standby(target, live, model, family_of(path), settings.limits.deadline_s) as beside:
             check_probes(index, target, beside.embed)
+            record_stage(index, "building")
             builder = Builder(index, migration, beside, choice.throttle)
             builder.catch_up()
             if _may_switch(index, migration, settings, choice) and not finish(

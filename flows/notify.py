@@ -7,6 +7,7 @@ import threading
 import urllib.request
 from collections.abc import Mapping, Sequence
 
+from schemas.counting import counted
 from schemas.records import Outcome
 from schemas.settings import Notify
 from storage.index import Index
@@ -30,7 +31,9 @@ def failure_report(
         return None
     lines = [str(one["error"]) for one in broken]
     if failures:
-        lines.append(f"{len(failures)} documents failed: {failures[0]['document']}: {failures[0]['reason']}")
+        lines.append(
+            f"{counted(len(failures), 'document')} failed: {failures[0]['document']}: {failures[0]['reason']}"
+        )
     return {
         "text": f"Pincite, {index.path} on {socket.gethostname()}: " + "; ".join(lines),  # what Slack shows
         "index": str(index.path),

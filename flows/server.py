@@ -191,12 +191,20 @@ def _end_leftover(pid_file: Path) -> None:
 
     Told by the command line, which names the slot; start times move with the system's clock.
     """
+    sought = {"flows.server_process", str(pid_file.parent)}
     try:
-        process = psutil.Process(int(pid_file.read_text()))
-        ours = {"flows.server_process", str(pid_file.parent)} <= set(process.cmdline())
-    except (FileNotFoundError, ValueError, psutil.NoSuchProcess):
+        looked_at = [psutil.Process(int(pid_file.read_text()))]
+    except (FileNotFoundError, psutil.NoSuchProcess):
         return
-    if ours:
+    except ValueError:  # half written, by a run that was killed just then
+        _logger.warning("%s names no process: its server is looked for among all of them", pid_file)
+        looked_at = list(psutil.process_iter())
+    for process in looked_at:
+        try:
+            if not sought <= set(process.cmdline()):
+                continue
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
         _logger.warning("ended a Prefect server that a killed run left behind (process %d)", process.pid)
         _kill_group(process.pid)
         process.wait(STOP_S)

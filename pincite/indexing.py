@@ -12,13 +12,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from flows.notify import failure_report, tell
 from pincite.console import ExitCode, complain, errors, looking, one_line, print_json, say
+from schemas.counting import counted
 from schemas.errors import PinciteError, SourceError
 from schemas.evaluation import Verdict
 from schemas.records import Collection, Counts, Outcome
 from schemas.settings import Settings
 from storage.collections import read_collections
 from storage.index import LEDGER_FILE, Index
-from storage.report import document_reports, index_report, progress
+from storage.report import document_reports, index_report, progress, tried_since
 from tasks.discover import settle_if_idle
 from tasks.sources import open_source
 from tasks.spaces import made_or_opened, policy_for
@@ -126,24 +127,70 @@ def _progress(opened: Index, source: str) -> Iterator[None]:
             yield
 
 
-def finish(done: Sequence[Outcome], index: Path, settings: Settings, as_json: bool) -> None:
-    """Prints the sums over all runs and what the evaluation says, and ends the command with its exit code."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a retry was asked for: ids of documents."""
+
+    failed: frozenset[str]  # before it
+    chosen: frozenset[str]  # of these
+    since: float  # seconds since the epoch
+
+    def retried(self, opened: Index) -> "Retried":
+        """What became of them, by the ledger."""
+        now = {one.document_id: one for one in document_reports(opened, None)}
+        tried = self.failed & tried_since(opened, self.since)
+        still = frozenset(one for one in self.failed if one in now and now[one].state == "failed")
+        return Retried(tried, tried & still, still - tried - self.chosen, (still - tried) & self.chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """Documents that were failed before a retry, by what it did."""
+
+    tried: frozenset[str]
+    again: frozenset[str]  # failed, of those that were tried
+    others: frozenset[str]  # failed still, not chosen and not tried
+    out_of_reach: frozenset[str]  # chosen and not tried, since their file could not be had
+
+    def say(self) -> None:
+        well = len(self.tried) - len(self.again)
+        said = counted(len(self.tried), "failed document was", "failed documents were")
+        say(f"{said} tried again: {well} indexed, {len(self.again)} failed again")
+        if self.out_of_reach:
+            said = counted(len(self.out_of_reach), "chosen document was", "chosen documents were")
+            say(f"{said} not tried: the source does not give the file")
+        if self.others:
+            said = counted(len(self.others), "failed document was", "failed documents were")
+            say(f"{said} not tried, being not of this choice: `pincite documents --state failed`")
+
+
+def finish(
+    done: Sequence[Outcome], index: Path, settings: Settings, as_json: bool, asked: Asked | None = None
+) -> None:
+    """Prints the sums over all runs and what the evaluation says, and ends the command with its exit code.
+
+    Of a retry, only the failures that it met are listed, and it says how many it left alone.
+    """
     counts = {name: sum(getattr(one.counts, name) for one in done) for name in _COUNTS}
     with Index.open(index) as opened:
         report = index_report(opened, None)
+        retried = asked.retried(opened) if asked else None
     verdict, unmeasured = _verdict(done, index, settings)
     seconds = round(sum(one.seconds for one in done), 3)
     if as_json:
         each = [_as_json(one) for one in done]
         totals = {"chunks": report.chunks, "seconds": seconds, "version": report.version}
         gate = asdict(verdict) if verdict else None
-        print_json({**counts, **totals, "collections": each, "gate": gate})
+        told = {"retried": len(retried.tried), "not_retried": _left(retried)} if retried else {}
+        print_json({**counts, **totals, **told, "collections": each, "gate": gate})
     elif any(not one.error for one in done):
         if all(one.idle for one in done) and not counts["deleted"]:
             say("Nothing to do: no document is new or changed.")
         say(", ".join(f"{count} {name}" for name, count in counts.items()))
-        say(f"{report.chunks} chunks, version {report.version}, {seconds:.1f} s, in {index}")
-        _say_troubles(done, index)
+        say(f"{counted(report.chunks, 'chunk')}, version {report.version}, {seconds:.1f} s, in {index}")
+        if retried:
+            retried.say()
+        _say_troubles(done, index, retried)
     for one in done:
         if one.error:
             complain(one.error)
@@ -172,13 +219,19 @@ def _as_json(one: Outcome) -> dict[str, object]:
     return {**named, **asdict(one.counts), "seconds": round(one.seconds, 3), "error": one.error or None}
 
 
-def _say_troubles(done: Sequence[Outcome], index: Path) -> None:
+def _left(retried: Retried) -> int:
+    return len(retried.others) + len(retried.out_of_reach)
+
+
+def _say_troubles(done: Sequence[Outcome], index: Path, retried: Retried | None = None) -> None:
     with Index.open(index) as opened:
         failed = document_reports(opened, None, state="failed")
         unread = _unread(opened)
     if unread:
         say(unread)
     ours = [report for report in failed if report.source in {one.collection.source for one in done}]
+    if retried:  # what failed anew in this run is told too
+        ours = [one for one in ours if one.document_id not in retried.others]
     for document in ours[:_SHOWN_FAILURES]:
         where = f", page {document.page}" if document.page else ""
         say(f"failed: {one_line(document.path)} ({document.stage}{where}): {one_line(document.reason or '')}")
@@ -194,4 +247,5 @@ def _unread(opened: Index) -> str:
     if not unread:
         return ""
     named = ", ".join(map(one_line, unread[:_MOST_NAMED])) + (", …" if len(unread) > _MOST_NAMED else "")
-    return f"{model} can't read {len(unread)} documents, they are found by their words alone: {named}"
+    said = counted(len(unread), "document, which is found by its", "documents, which are found by their")
+    return f"{model} can't read {said} words alone: {named}"

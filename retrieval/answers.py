@@ -13,6 +13,7 @@ from typing import Literal
 from retrieval.citations import Citation
 from retrieval.claims import Code, Span, claims_of, code_of
 from retrieval.links import Link, links_of
+from schemas.counting import counted
 from schemas.locators import overlapping
 
 Kind = Literal["number", "claim", "link", "unclear", "quote"]
@@ -112,7 +113,7 @@ def _range(first: str, last: str, known: set[int]) -> tuple[list[int], str]:
     """(those of first to last that exist, a word on those that do not)."""
     told = first if first == last else f"{first}-{last}"
     most = max(known, default=0)
-    sources = f"there are {most} sources" if most != 1 else "there is 1 source"
+    sources = f"there {'is' if most == 1 else 'are'} {counted(most, 'source')}"
     if max(len(first), len(last)) > _DIGITS:
         return [], f"no source has the number {told[:20]}…: {sources}"
     low, high = int(first), int(last)

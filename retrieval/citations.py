@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from retrieval.framing import framed, framed_line, framed_question
+from schemas.counting import counted
 from schemas.locators import char_fragment
 from schemas.records import Hit
 
@@ -54,7 +55,7 @@ def difference(quote: str, start: int, end: int, text: str | None) -> str:
     if text is None:
         return "the index holds no text of this document"
     if not 0 <= start < end <= len(text):
-        return f"{char_fragment(start, end)} is no range of its {len(text):,} characters"
+        return f"{char_fragment(start, end)} is no range of its {counted(len(text), 'character')}"
     if text[start:end] == quote:
         return ""
     elsewhere = text.find(quote) if quote else -1

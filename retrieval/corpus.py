@@ -14,6 +14,7 @@ import numpy as np
 from retrieval import bm25, dense
 from retrieval.filters import Filters, document_filter
 from retrieval.order import Floats, Mask, Rows
+from schemas.counting import counted
 from schemas.errors import IndexBroken, VersionGone
 from schemas.tables import chunk_id
 from storage.cache import open_cover
@@ -103,8 +104,8 @@ class Corpus:
     def vectors(self) -> dense.Vectors:
         """The vectors, where they are mapped. Raises `IndexBroken` when one is not of unit length."""
         for name, what in (
-            ("misshapen", f"do not have {self.space.dimension} dimensions"),
-            ("unscaled", "are not of unit length"),
+            ("misshapen", f"not of {self.space.dimension} dimensions"),
+            ("unscaled", "not of unit length"),
         ):
             faulty = [base + getattr(pack, name) for base, pack in zip(self._bases, self.packs, strict=False)]
             self._refuse(np.concatenate([np.empty(0, np.int64), *faulty]).astype(np.int64), what)
@@ -250,8 +251,9 @@ class Corpus:
         faulty = faulty[self.live[faulty]]
         if len(faulty):
             (first,) = self.passages(faulty[np.argsort(self.order(faulty))][:1].tolist())
+            many = counted(len(faulty), "stored vector is", "stored vectors are")
             raise IndexBroken(
-                f"{len(faulty)} stored vectors {what}, first of chunk {first.chunk_id}: run `pincite verify`, "
+                f"{many} {what}, first of chunk {first.chunk_id}: run `pincite verify`, "
                 "then restore the index folder from a copy or index again into a new folder"
             )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar, get_args
@@ -168,8 +168,9 @@ class Searcher:
 
         def found(corpus: Corpus) -> Results:
             among = self._among(corpus, filters)
+            ranking, lexical = self._ranking(corpus, query, mode, among, vector)
             kept = _best(
-                self._ranking(corpus, query, mode, among, vector),
+                ranking,
                 wanted=max(most, RERANK_DEPTH) if reranker else most,
                 threshold=threshold,
                 likeness=_likeness(corpus) if fold_duplicates else None,
@@ -182,16 +183,10 @@ class Searcher:
                 refused=threshold is not None and not hits,
                 version=corpus.version,
                 searched=len(corpus) if among is None else int(among.sum()),
-                shares=self._shares(query, corpus, kept[:most]) if explain and mode != "dense" else (),
+                shares=_shares(lexical, kept[:most]) if explain and lexical else (),
             )
 
         return self._on_what_is_there(found)
-
-    def _shares(
-        self, query: str, corpus: Corpus, kept: Sequence[Ranked]
-    ) -> tuple[tuple[bm25.TermShare, ...], ...]:
-        rows = np.array([one.row for one in kept], dtype=np.int64)
-        return tuple(self._lexical(query, corpus, None).shares(rows))
 
     def _among(self, corpus: Corpus, filters: Filters) -> Mask | None:
         if filters == NO_FILTERS:
@@ -204,22 +199,23 @@ class Searcher:
 
     def _ranking(
         self, corpus: Corpus, query: str, mode: Mode, among: Mask | None, known: dense.Vector | None
-    ) -> Ranking:
-        """What ranks the rows, to any depth; the query is embedded once."""
+    ) -> tuple[Ranking, bm25.Scores | None]:
+        """(what ranks the rows, to any depth; its BM25 scores, if it has any); the query is embedded once."""
         if mode == "bm25":
             lexical = self._lexical(query, corpus, among)
-            return lambda depth: bm25_ranking(lexical, depth)
+            return lambda depth: bm25_ranking(lexical, depth), lexical
         model = self._require_model(corpus.snapshot)
         if not len(corpus):
-            return lambda _depth: []
+            return lambda _depth: [], None
         looked_at = corpus.live if among is None and not corpus.every_row_lives else among
         if mode == "dense":
             vector = _query_vector(query, model) if known is None else known
-            return lambda depth: dense_ranking(vector, corpus.vectors, depth, looked_at)
+            return lambda depth: dense_ranking(vector, corpus.vectors, depth, looked_at), None
         # BM25 first: it may refuse, and costs less than loading a model
         lexical = self._lexical(query, corpus, among)
         vector = _query_vector(query, model) if known is None else known
-        return lambda depth: hybrid_ranking(vector, corpus.vectors, lexical, depth, looked_at, corpus.unread)
+        hybrid = partial(hybrid_ranking, vector, corpus.vectors, lexical)
+        return lambda depth: hybrid(depth, looked_at, corpus.unread), lexical
 
     def _lexical(self, query: str, corpus: Corpus, among: Mask | None) -> bm25.Scores:
         if corpus.space.tokenizer != TOKENIZER:
@@ -386,6 +382,10 @@ def _best(ranking: Ranking, wanted: int, threshold: float | None, likeness: Like
         if settled or whole:
             return kept[:wanted]
         depth *= 2
+
+
+def _shares(lexical: bm25.Scores, kept: Sequence[Ranked]) -> tuple[tuple[bm25.TermShare, ...], ...]:
+    return tuple(lexical.shares(np.array([one.row for one in kept], dtype=np.int64)))
 
 
 def _is_over(one: Ranked, threshold: float) -> bool:

@@ -46,12 +46,19 @@ class SourceError(UsageError):
 class UnconfirmedLoss(SourceError):
     """A source from which so many documents are gone that someone must say that this is right."""
 
-    def __init__(self, message: str, lost: int) -> None:
-        super().__init__(message, lost)
+    def __init__(self, what: str, lost: int, confirmed: int | None = None) -> None:
+        """`what` says where so many, `lost`, would be deleted; `confirmed` is another number that was agreed to."""
+        super().__init__(what, lost, confirmed)
+        self.what = what
         self.lost = lost
+        self.confirmed = confirmed
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        wrong = f"--confirm-deletions {self.confirmed} was given, and the number is {self.lost} now: "
+        return (
+            f"{'' if self.confirmed is None else wrong}{self.what}. If they are really to go, run again with "
+            f"--confirm-deletions {self.lost}"
+        )
 
 
 class VersionGone(UsageError):

@@ -185,6 +185,7 @@ class Policy:
         None  # seconds since the epoch: what is to wait longer than this waits; None waits for nothing
     )
     extractors: Mapping[str, str] = field(default_factory=dict)  # name to its version now: another is stale
+    follow_links_out: bool = True  # whether links of a folder that lead out of it are read
 
 
 @dataclass(frozen=True, slots=True)

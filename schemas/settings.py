@@ -82,6 +82,7 @@ class Settings:
     workers: int = 0  # extraction processes; 0 is one per core
     attempts: int = 3  # of a failed document whose file did not change
     include_hidden_text: bool = False
+    follow_links_out: bool = True  # of a folder; else a link to a place outside it is listed as failed
     extractors: Mapping[str, str] = field(default_factory=dict)
     """Extractors of your own, before the product's: ".log" to "my.module:extract" (`tasks.extraction.interface`)."""
 

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 
 import sqlalchemy as sa
 
+from schemas.counting import counted
 from schemas.errors import PinciteError
 from schemas.health import Finding
+from schemas.retrying import remedy_of
 from storage import ledger, transactions
 from storage.cache import FOLDER as CACHE
 from storage.compaction import MOST_UNITS
@@ -27,6 +29,7 @@ from storage.vacuum import freeable
 from storage.versions import local, oldest_version
 
 LEAST_FREE_BYTES = 1 << 30
+_WHERE = "`pincite documents --state failed` lists them, `pincite retry` tries them again"
 RUN_AGAIN = "run `pincite index` over its folder again"
 
 
@@ -61,17 +64,6 @@ def _ledger(index: Index) -> Iterator[Finding]:
     yield Finding("ledger", "ok", f"whole, schema {ledger.SCHEMA_VERSION}, version {version}")
 
 
-_REMEDIES = {
-    "encrypted": "save the file without a password",
-    "unsupported": "convert it to a format that is read (README.md lists them)",
-    "unreadable": "look at the reason with `pincite documents --state failed`; mend or replace the file",
-    "limit": "raise the limit that the reason names, then `pincite retry`",
-    "ocr-unavailable": "install what the reason names, then `pincite retry`",
-    "unfit": "rename it, or put a regular file in its place",
-    "unavailable": "see that the file can be read, then `pincite retry`",
-}
-
-
 def _documents(index: Index, current: Current) -> Iterator[Finding]:
     reports = document_reports(index, current)
     failed = Counter(report.kind or "error" for report in reports if report.state == "failed")
@@ -81,7 +73,7 @@ def _documents(index: Index, current: Current) -> Iterator[Finding]:
             "documents",
             "wrong",
             f"{count} failed: {kind}",
-            _REMEDIES.get(kind, "see `pincite documents --state failed`, then `pincite retry`"),
+            f"{remedy_of(kind)} {_WHERE}",
         )
     for reason, count in sorted(stale.items()):
         yield Finding("documents", "note", f"{count} stale: {reason}", _remedy_of_stale(reason))
@@ -115,19 +107,22 @@ def _runs(index: Index) -> Iterator[Finding]:
         yield Finding("documents", "wrong", f"{stuck} stuck: the run that held them is gone", RUN_AGAIN)
     waiting = sum(row.state == "pending" for row in open_documents)
     if waiting and not alive:
-        yield Finding("documents", "wrong", f"{waiting} wait and no run is at work", RUN_AGAIN)
+        yield Finding(
+            "documents", "wrong", f"{counted(waiting, 'waits', 'wait')} and no run is at work", RUN_AGAIN
+        )
     if to_forget:
         yield Finding(
             "documents",
             "wrong",
-            f"{to_forget} are not forgotten to the end",
+            f"{counted(to_forget, 'is', 'are')} not forgotten to the end",
             "any run finishes it; `pincite forget --verify` also makes the proof",
         )
     if to_prove:
         yield Finding(
             "documents",
             "wrong",
-            f"{to_prove} are erased, which is not proven: a kill or something found kept the scan from it",
+            f"{counted(to_prove, 'is', 'are')} erased, which is not proven: a kill or something found kept the "
+            "scan from it",
             "pincite forget --verify",
         )
     for row in alive.values():
@@ -162,19 +157,21 @@ def _segments(index: Index) -> Iterator[Finding]:
     if not lost and not damaged:
         live = sum(row.ended_version is None for row in rows)
         yield Finding(
-            "segments", "ok", f"{len(rows)} are there; `pincite verify` also reads the {live} newest"
+            "segments",
+            "ok",
+            f"{counted(len(rows), 'is', 'are')} there; `pincite verify` also reads {live:,} of them",
         )
     if orphans := unclaimed(index.path, {row.file for row in rows}):
         yield Finding(
             "segments",
             "note",
-            f"{len(orphans)} files that no transaction claimed, of a run that was killed or is at work",
+            f"{counted(len(orphans), 'file')} that no transaction claimed, of a run that was killed or is at work",
             "the next run removes them",
         )
     units = Counter((row.space_id, row.began_version) for row in rows if row.ended_version is None)
     per_space = Counter(space for space, _ in units)
     if (most := max(per_space.values(), default=0)) > MOST_UNITS:
-        yield Finding("segments", "note", f"{most} small units make searches slow", "pincite compact")
+        yield Finding("segments", "note", f"{most:,} small units make searches slow", "pincite compact")
 
 
 def _cache(index: Index) -> Iterator[Finding]:
@@ -193,10 +190,13 @@ def _cache(index: Index) -> Iterator[Finding]:
     missing = len(wanted - offered)
     if missing:
         yield Finding(
-            "cache", "note", f"{missing} of {len(wanted)} units are not in it", "the next search makes them"
+            "cache",
+            "note",
+            f"not in it: {missing:,} of {counted(len(wanted), 'unit')}",
+            "the next search makes them",
         )
     else:
-        yield Finding("cache", "ok", f"complete, {size} bytes")
+        yield Finding("cache", "ok", f"complete, {counted(size, 'byte')}")
 
 
 def _disk(index: Index) -> Iterator[Finding]:
@@ -209,11 +209,11 @@ def _disk(index: Index) -> Iterator[Finding]:
         yield Finding(
             "disk",
             "wrong",
-            f"{free} bytes are free; a compaction may need {live} more beside what is there",
+            f"{counted(free, 'byte is', 'bytes are')} free; a compaction may need {live:,} more beside what is there",
             "free some: `pincite vacuum` removes what only old versions have",
         )
     else:
-        yield Finding("disk", "ok", f"{free} bytes are free")
+        yield Finding("disk", "ok", f"{counted(free, 'byte is', 'bytes are')} free")
 
 
 def _versions(index: Index) -> Iterator[Finding]:
@@ -224,7 +224,7 @@ def _versions(index: Index) -> Iterator[Finding]:
         yield Finding(
             "versions",
             "note",
-            f"vacuum could free {files} files, {size} bytes, of old versions",
+            f"vacuum could free {counted(files, 'file')}, {counted(size, 'byte')}, of old versions",
             "pincite vacuum",
         )
     yield Finding("versions", "ok", f"{oldest} to {newest} can be read")

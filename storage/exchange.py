@@ -22,6 +22,7 @@ from typing import IO, Protocol, cast
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 
+from schemas.counting import counted
 from schemas.errors import IndexBroken, PinciteError, UsageError
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
@@ -217,7 +218,7 @@ def _unpack(archive: tarfile.TarFile, folder: Path) -> tuple[Mapping[str, str], 
             raise ValueError(f"{member.name} is not what was exported")
         size += member.size
     if left:
-        raise ValueError(f"{min(left)} is missing, and {len(left) - 1} members more")
+        raise ValueError(f"{min(left)} is missing, and {counted(len(left) - 1, 'member')} more")
     return wanted, size
 
 

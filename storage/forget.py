@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from schemas.counting import counted
 from storage import ledger, transactions
 from storage.erasing import Erased, finish_erasures
 from storage.fingerprints import SHORTEST
@@ -72,7 +73,11 @@ def verify_forgotten(index: Index) -> Verified:
             left = unfinished(connection)
         if left:
             proof = replace(
-                proof, found=(*proof.found, f"{len(left)} are not erased to the end: run it again")
+                proof,
+                found=(
+                    *proof.found,
+                    f"{counted(len(left), 'document is', 'documents are')} not erased to the end: run it again",
+                ),
             )
         if not proof.found:
             mark_proven(index, traces.document_ids)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from schemas.counting import counted
 from schemas.locators import overlapping
 from schemas.records import Block
 
@@ -39,7 +40,7 @@ def slice_problems(text: str, chunks: Sequence[Passage]) -> list[str]:
 def vector_problems(vectors: np.ndarray, chunks: int, dimension: int) -> list[str]:
     """Vectors, float32 [chunks, dimension], that are missing, not finite or not of unit length."""
     if vectors.shape != (chunks, dimension):
-        return [f"{chunks} chunks have vectors of the shape {vectors.shape}"]
+        return [f"{counted(chunks, 'chunk has', 'chunks have')} vectors of the shape {vectors.shape}"]
     finite = np.isfinite(vectors).all(axis=1)
     off = np.abs(np.linalg.norm(np.where(finite[:, None], vectors, 0), axis=1) - 1) > UNIT_TOLERANCE
     return [f"the vector of chunk {row} is not finite" for row in np.flatnonzero(~finite)] + [

@@ -14,7 +14,9 @@ from typing import Any, Literal
 import pyarrow.compute as pc
 import sqlalchemy as sa
 
+from schemas.counting import counted
 from schemas.errors import IndexBroken, UsageError
+from schemas.retrying import WAIVED
 from storage import ledger, transactions
 from storage.copies import adopt, end_copies, written_copies
 from storage.index import Index
@@ -158,8 +160,8 @@ def switch(index: Index, migration: Migration, to: Kept, state: State) -> int:
         differ = _differences(connection, live_id, to.space_id)
         if left := [one for one in differ if one.document_id not in waived]:
             raise UsageError(
-                f"{len(left)} documents of {live} are not alike in {to.space}, the first is {left[0].path} "
-                f"({left[0].why}): run `pincite migrate` again, or waive them with --waive"
+                f"{counted(len(left), 'document is', 'documents are')} not alike in {live} and {to.space}, the "
+                f"first is {left[0].path} ({left[0].why}): run `pincite migrate` again, or waive them with --waive"
             )
         version = new_version(connection, migration.run_id)
         connection.execute(ledger.live_spaces.insert().values(since_version=version, space_id=to.space_id))
@@ -175,7 +177,7 @@ def _fail_waived(connection: sa.Connection, document_id: str, reason: str) -> No
     values = {
         "state": "failed",
         "stage": "embed",
-        "kind": "waived",
+        "kind": WAIVED,
         "reason": f"left out of the migration: {reason}",
         "page": None,
         "transient": False,
@@ -199,8 +201,8 @@ def _require_rows(index: Index, kept: Kept) -> None:
     for document in snapshot.documents():
         if found[document.document_id] != document.chunks:
             raise IndexBroken(
-                f"{document.path} has {found[document.document_id]} chunks in {kept.space}, the ledger says "
-                f"{document.chunks}: give the migration up with `pincite migrate --abort` and begin it again"
+                f"{document.path} has {counted(found[document.document_id], 'chunk')} in {kept.space}, the ledger "
+                f"says {document.chunks}: give the migration up with `pincite migrate --abort` and begin it again"
             )
 
 
@@ -218,7 +220,8 @@ class Progress:
     documents_done: int
     chunks: int
     chunks_done: int
-    chunks_per_s: float | None  # lately; None before the second batch
+    chunks_per_s: float | None  # lately; None before the first batch
+    stage_s: float | None = None  # since the stage began; None of one that is not building
 
     @property
     def share(self) -> float:
@@ -237,7 +240,10 @@ def progress_of(index: Index, migration: Migration) -> Progress:
         live_id, _ = ledger.live_space(connection, ledger.current_version(connection))
         other = migration.target if migration.target.space_id != live_id else migration.source
         ours, theirs = _held(connection, live_id), _held(connection, other.space_id)
-        speed = _chunks_per_s(connection, migration, other.space_id)
+        began = migration.stage_at if migration.state == "building" else None
+        speed = _chunks_per_s(
+            connection, migration, other.space_id, began if migration.stage == "building" else None
+        )
     done = [row for key, row in ours.items() if key in theirs and theirs[key].revision == row.revision]
     return Progress(
         documents=len(ours),
@@ -245,19 +251,29 @@ def progress_of(index: Index, migration: Migration) -> Progress:
         chunks=sum(row.chunks for row in ours.values()),
         chunks_done=sum(row.chunks for row in done),
         chunks_per_s=speed,
+        stage_s=None if began is None else max(0.0, time.time() - began),
     )
 
 
-def _chunks_per_s(connection: sa.Connection, migration: Migration, space_id: int) -> float | None:
+def _chunks_per_s(
+    connection: sa.Connection, migration: Migration, space_id: int, began: float | None
+) -> float | None:
+    """By the last batches; `began`: when the building began of which they are, so that one is enough."""
     versions, revisions = ledger.versions, ledger.revisions
     query = (
         sa.select(versions.c.committed_at, sa.func.sum(revisions.c.chunks))
         .join(revisions, revisions.c.began_version == versions.c.version)
-        .where(versions.c.run_id == migration.run_id, revisions.c.space_id == space_id)
+        .where(
+            versions.c.run_id == migration.run_id,
+            revisions.c.space_id == space_id,
+            versions.c.committed_at >= (began or 0.0),
+        )
         .group_by(versions.c.version)
         .order_by(versions.c.version.desc())
         .limit(_BATCHES_LOOKED_AT)
     )
-    lately = connection.execute(query).all()
+    lately = [(at, int(chunks)) for at, chunks in connection.execute(query)]
+    if began is not None and len(lately) < _BATCHES_LOOKED_AT:
+        lately.append((began, 0))
     took_s = lately[0][0] - lately[-1][0] if len(lately) > 1 else 0.0
-    return sum(int(chunks) for _, chunks in lately[:-1]) / took_s if took_s > 0 else None
+    return sum(chunks for _, chunks in lately[:-1]) / took_s if took_s > 0 else None

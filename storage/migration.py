@@ -18,8 +18,10 @@ from storage.spaces import Kept, add_space, kept_spaces, remove_space, space_by_
 from storage.versions import new_version
 
 State = Literal["building", "switched", "rolled back", "aborted"]
-Stage = Literal["building", "evaluating", "switching", "blocked", "refused", "held"]
+Stage = Literal["preparing", "building", "evaluating", "switching", "blocked", "refused", "held"]
 """What who is at work does, or how the last ended: held is ready, and waits for the word to switch."""
+_AT_WORK = ("preparing", "building", "evaluating", "switching")
+_AT_REST = {"held": "ready to switch", "blocked": "blocked", "refused": "refused"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Migration:
     state: State
     settings: Mapping[
         str, object
-    ]  # added: whether the target was made for it; keep_days: of the old space; stage; questions
+    ]  # added: whether the target was made for it; keep_days: of the old space; stage, stage_at; questions
     started_at: float
     ended_at: float | None  # of the last switch, or of the abort
     gate: Mapping[str, object] | None
@@ -51,6 +53,23 @@ class Migration:
     def stage(self) -> str:
         """A `Stage` of one that is building; "" where none was told."""
         return str(self.settings.get("stage", ""))
+
+    @property
+    def stage_at(self) -> float | None:
+        """When its stage began, in seconds since the epoch; None where that was not told."""
+        at = self.settings.get("stage_at")
+        return at if isinstance(at, float) else None
+
+    def standing(self, at_work: bool) -> str:
+        """The one word for how it stands: its state, or of one that is building, what is done or how it was left.
+
+        `at_work`: whether someone migrates now.
+        """
+        if self.state != "building":
+            return self.state
+        if at_work:
+            return self.stage if self.stage in _AT_WORK else "preparing"
+        return _AT_REST.get(self.stage, "interrupted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +182,11 @@ def record_stage(index: Index, stage: Stage) -> None:
     """Tells how far the newest migration is. One row in one transaction, so no lock of the index is waited for."""
     with transactions.writing(index.engine) as connection:
         migration = current(connection)
-        record(connection, migration, settings=dict(migration.settings) | {"stage": stage})
+        record(
+            connection,
+            migration,
+            settings=dict(migration.settings) | {"stage": stage, "stage_at": time.time()},
+        )
 
 
 def record_questions(index: Index, questions: str) -> None:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import sqlalchemy as sa
 
+from schemas.counting import counted
 from schemas.errors import UnconfirmedLoss
 from schemas.records import Collection, Policy, Registered, SourceFile
 from schemas.retrying import LOST, outlook_of
@@ -75,9 +76,10 @@ def drop_collection(index: Index, collection: Collection, confirmed: int | None)
         documents = len(known_files(index, collection.source))
         if documents and documents != confirmed:
             raise UnconfirmedLoss(
-                f"{documents} documents of {collection.source} would be deleted. If that is right, run again with "
-                f"--confirm-deletions {documents}",
+                f"{counted(documents, 'document')} of {collection.source} would be deleted. Nothing was changed "
+                "in the index",
                 documents,
+                confirmed,
             )
         collections = ledger.collections
         with transactions.writing(index.engine) as connection:
@@ -255,7 +257,7 @@ def _set_aside(row: Row) -> dict[str, object]:
     return {
         "state": "failed",
         "transient": False,
-        "reason": f"{row['reason']}, {row['attempts']} times in a row",
+        "reason": f"{row['reason']}, {counted(row['attempts'], 'time')} in a row",
     }
 
 

@@ -98,6 +98,14 @@ def attempt_history(index: Index) -> Mapping[str, tuple[Attempt, ...]]:
     return {document_id: tuple(made) for document_id, made in history.items()}
 
 
+def tried_since(index: Index, when: float) -> frozenset[str]:
+    """Ids of the documents of which an attempt ended since then (seconds since the epoch)."""
+    attempts = ledger.attempts
+    query = sa.select(attempts.c.document_id).where(attempts.c.ended_at >= when)
+    with transactions.reading(index.engine) as connection:
+        return frozenset(connection.scalars(query))
+
+
 def failures_since(index: Index, when: float) -> list[Mapping[str, object]]:
     """Documents of which an attempt failed since then (seconds since the epoch), sorted by path."""
     documents, attempts = ledger.documents, ledger.attempts

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from schemas.counting import counted
 from schemas.errors import IndexBroken, PinciteError
 from schemas.records import Counts
 from schemas.retrying import LOST, outlook_of
@@ -90,7 +91,7 @@ def _take_over(index: Index) -> None:
         )
         claimed = set(connection.scalars(sa.select(ledger.segments.c.file)))
     if lost := sorted(file for file in claimed if not (index.path / file).is_file()):
-        raise IndexBroken(f"{lost[0]} is missing, and {len(lost) - 1} segments more: {REMEDY}")
+        raise IndexBroken(f"{lost[0]} is missing, and {counted(len(lost) - 1, 'segment')} more: {REMEDY}")
     sweep(index.path, claimed)
 
 
@@ -160,7 +161,9 @@ def finish_run(run: Run) -> Counts:
     by_outcome = {outcome: count for outcome, count in rows}
     open_documents = by_outcome.pop(None, 0)
     if open_documents:
-        raise IndexBroken(f"{open_documents} documents of run {run.run_id} have no outcome: run again")
+        raise IndexBroken(
+            f"{counted(open_documents, 'document has', 'documents have')} no outcome in run {run.run_id}: run again"
+        )
     counts = Counts(discovered=sum(by_outcome.values()), **by_outcome)
     with transactions.writing(run.index.engine) as connection:
         _end(connection, run, "completed", **asdict(counts))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import sqlalchemy as sa
 
+from schemas.counting import counted
 from schemas.errors import IndexBroken
 from schemas.records import Check
 from storage import ledger, transactions
@@ -147,4 +148,4 @@ def _segment_problems(index: Index, segment: Segment) -> Iterator[str]:
         yield str(error)
         return
     if rows != segment.rows:
-        yield f"{segment.file} has {rows} rows, the ledger says {segment.rows}"
+        yield f"{segment.file} has {counted(rows, 'row')}, the ledger says {segment.rows}"

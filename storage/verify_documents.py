@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from schemas.counting import counted
 from schemas.locators import char_fragment, overlapping, place_fragment
 from schemas.records import UNFIT, Block, Page, Place, Space
 from schemas.settings import DEFAULT_CHUNKER
@@ -64,9 +65,9 @@ def verify_documents(snapshot: Snapshot, tally: Tally) -> None:
             terms[key] += pc.sum(stored.table["terms"]).as_py() or 0
             _verify_document(stored, tally)
     chunks = {key: sum(where.values()) for key, where in located.items()}
-    _compare(tally, "each document has one text", documents, texts, dict.fromkeys(documents, 1), "texts")
+    _compare(tally, "each document has one text", documents, texts, dict.fromkeys(documents, 1), "text")
     wanted = {key: document.chunks for key, document in documents.items()}
-    _compare(tally, "chunk counts equal the rows", documents, chunks, wanted, "chunks")
+    _compare(tally, "chunk counts equal the rows", documents, chunks, wanted, "chunk")
     _verify_postings(snapshot, documents, terms, tally)
 
 
@@ -76,13 +77,14 @@ def _compare(
     documents: Mapping[str, LiveDocument],
     found: Mapping[str, int],
     wanted: Mapping[str, int],
-    what: str,
+    one: str,
+    many: str = "",
 ) -> None:
     tally.add(
         name,
         sum(wanted.values()),
         (
-            f"{document.path} has {found.get(key, 0)} {what}, not {wanted.get(key, 0)}"
+            f"{document.path} has {counted(found.get(key, 0), one, many)}, not {wanted.get(key, 0)}"
             for key, document in documents.items()
             if found.get(key, 0) != wanted.get(key, 0)
         ),
@@ -100,8 +102,16 @@ def _verify_postings(
             rows[item["document_id"]] += item["tf_count"]
             frequencies[item["document_id"]] += item["tf_sum"]
     wanted = {key: document.postings for key, document in documents.items()}
-    _compare(tally, "posting counts equal the rows", documents, rows, wanted, "postings")
-    _compare(tally, "postings account for every term", documents, frequencies, terms, "terms in postings")
+    _compare(tally, "posting counts equal the rows", documents, rows, wanted, "posting")
+    _compare(
+        tally,
+        "postings account for every term",
+        documents,
+        frequencies,
+        terms,
+        "term in postings",
+        "terms in postings",
+    )
 
 
 def _locate(snapshot: Snapshot) -> dict[str, dict[Segment, int]]:
@@ -181,7 +191,7 @@ def _vector_problems(stored: _Stored) -> list[str]:
     dimension = stored.space.dimension
     embedding = stored.table["embedding"].combine_chunks()
     if set(pc.list_value_length(embedding).to_pylist()) - {dimension}:
-        return [f"a chunk has no vector of {dimension} dimensions"]
+        return [f"a chunk has no vector of {counted(dimension, 'dimension')}"]
     vectors = embedding.flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
     return vector_problems(vectors.reshape(-1, dimension), len(stored.chunks), dimension)
 
@@ -229,18 +239,18 @@ def _count_problems(stored: _Stored) -> Iterator[str]:
         if count != getattr(stored.document, name):
             yield f"{name} is {count}, the ledger says {getattr(stored.document, name)}"
     # Whether a model can read it is said in each space by itself, and in the text by the first one.
-    texts, counted = (
+    texts, told = (
         sum(one["code"] != UNFIT for one in warnings)
         for warnings in (stored.row["warnings"], stored.document.warnings)
     )
-    if texts != counted:
-        yield f"it has {texts} warnings, the ledger {counted}"
+    if texts != told:
+        yield f"it has {counted(texts, 'warning')}, the ledger {told}"
 
 
 def _flag_problems(stored: _Stored) -> Iterator[str]:
     for chunk in stored.chunks:
         if chunk.over_window != (chunk.tokens > stored.space.window):
-            yield f"chunk {chunk.ordinal} of {chunk.tokens} word-pieces is wrongly flagged"
+            yield f"chunk {chunk.ordinal} of {counted(chunk.tokens, 'word-piece')} is wrongly flagged"
 
 
 def _coverage_problems(stored: _Stored) -> list[str]:
@@ -250,7 +260,7 @@ def _coverage_problems(stored: _Stored) -> list[str]:
 def _window_problems(stored: _Stored) -> Iterator[str]:
     for chunk in stored.chunks:
         if chunk.tokens > stored.space.window:
-            yield f"chunk {chunk.ordinal} has {chunk.tokens} word-pieces, the window {stored.space.window}"
+            yield f"chunk {chunk.ordinal} has {counted(chunk.tokens, 'word-piece')}, the window {stored.space.window}"
 
 
 _Problems = Callable[[_Stored], Iterable[str]]

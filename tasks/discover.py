@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from schemas.counting import counted
 from schemas.errors import IndexBusy, PinciteError, SourceError, UnconfirmedLoss
 from schemas.records import Collection, Counts, Policy, Registered, SourceFile
 from schemas.settings import Limits
@@ -94,10 +95,11 @@ def require_plausible(
     suspicious = emptied or (lost >= MANY and lost * 2 > len(ours))
     if suspicious and lost != confirmed:
         raise UnconfirmedLoss(
-            f"{source.address} holds {len(there)} files, and {lost} of {len(known)} documents would be deleted: an "
-            "unmounted disk or a wrong bucket looks like this. Nothing was changed in the index. If they are really "
-            f"gone, run again with --confirm-deletions {lost}",
+            f"{source.address} holds {counted(len(there), 'file')}, and {lost:,} of "
+            f"{counted(len(known), 'document')} would be deleted: an unmounted disk or a wrong bucket looks like "
+            "this. Nothing was changed in the index",
             lost,
+            confirmed,
         )
 
 
@@ -106,7 +108,13 @@ def discover(
 ) -> Registered:
     """Lists and hashes the run's source and writes what is to be done into the ledger."""
     collection = collection or known_collection(run.index, run.source)
-    source = open_source(collection, run.index.path, limits or Limits(), keep=True)
+    source = open_source(
+        collection,
+        run.index.path,
+        limits or Limits(),
+        keep=True,
+        follow_links_out=policy.follow_links_out,
+    )
     known = known_files(run.index, run.source)
     listed = not_named(run.index, run.source, known, source.list_files())
     files = look(source, known, listed)
@@ -126,7 +134,9 @@ def settle_if_idle(
     with exclusive(index.path):
         known = known_files(index, collection.source)
     try:
-        source = open_source(collection, index.path, limits or Limits())
+        source = open_source(
+            collection, index.path, limits or Limits(), follow_links_out=policy.follow_links_out
+        )
         files = _look_if_idle(index, source, known, policy)
     except SourceError as error:
         if known:

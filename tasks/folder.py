@@ -29,13 +29,14 @@ class Folder:
     root: Path  # as `source_root` returned it
     patterns: Patterns
     index: Path | None = None  # the folder of the index, which is none of the documents
+    follow_links_out: bool = True
 
     @property
     def address(self) -> str:
         return str(self.root)
 
     def list_files(self) -> tuple[SourceFile, ...]:
-        return list_files(self.root, self.index, self.patterns)
+        return list_files(self.root, self.index, self.patterns, self.follow_links_out)
 
     def hashed(self, file: SourceFile) -> SourceFile:
         """The file with the hash of its bytes, or with the reason why it can't be read."""
@@ -69,24 +70,29 @@ def source_root(source: Path, index: Path) -> Path:
 
 
 def list_files(
-    root: Path, excluded: Path | None = None, patterns: Patterns | None = None
+    root: Path,
+    excluded: Path | None = None,
+    patterns: Patterns | None = None,
+    follow_links_out: bool = True,
 ) -> tuple[SourceFile, ...]:
     """All files below `root`, sorted by path, not hashed; without hidden ones, `excluded` and what `patterns` bar.
 
     Links are followed, and each folder is entered once, under its own name if it has one below `root`: so a
-    loop of links ends and none multiplies files. What is no regular file or can't be reached, or a folder that
+    loop of links ends and none multiplies files; without `follow_links_out` a link whose end is not below `root` is
+    listed with that reason. What is no regular file or can't be reached, or a folder that
     can't be listed ("name/"), is listed with the reason in `unreadable`. Raises `SourceError` when `root` itself
     can't be listed: files that are merely out of sight must not look deleted.
     """
-    walk = _Walk(root, excluded, patterns or Patterns())
+    walk = _Walk(root, excluded, patterns or Patterns(), follow_links_out)
     return tuple(sorted(walk.files(), key=lambda file: file.path))
 
 
 class _Walk:
     """One way through a tree, without recursion: a path may have two thousand parts."""
 
-    def __init__(self, root: Path, excluded: Path | None, patterns: Patterns) -> None:
+    def __init__(self, root: Path, excluded: Path | None, patterns: Patterns, follow_links_out: bool) -> None:
         self._patterns = patterns
+        self._bound = None if follow_links_out else os.path.realpath(root)
         self._folders = [("", str(root))]  # prefix of relative paths, and absolute path
         self._links: list[tuple[str, str]] = []  # to folders; a heap: entered when no folder is left, by name
         self._entered: set[Identity] = set()
@@ -108,10 +114,24 @@ class _Walk:
                 continue
             for entry in entries:
                 linked = entry.is_symlink() and _leads_to_folder(entry, follow=True)
-                if linked or _leads_to_folder(entry, follow=False):
+                if out := self._leads_out(entry):
+                    relative = f"{prefix}{entry.name}{'/' if linked else ''}"
+                    admitted = not self._patterns.bar(relative) if linked else self._patterns.admit(relative)
+                    if admitted:
+                        yield unreadable(relative, out, "unfit")
+                elif linked or _leads_to_folder(entry, follow=False):
                     self._take_folder(f"{prefix}{entry.name}/", entry.path, linked)
                 elif self._patterns.admit(prefix + entry.name) or _is_closed(entry):
                     yield _file(entry, prefix + entry.name)
+
+    def _leads_out(self, entry: os.DirEntry[str]) -> str:
+        """Why a link is not followed; "" for one that is, for one that leads nowhere, and for what is no link."""
+        if self._bound is None or not entry.is_symlink() or not os.path.exists(entry.path):
+            return ""
+        end = os.path.realpath(entry.path)
+        if os.path.commonpath([self._bound, end]) == self._bound:
+            return ""
+        return f"a link that leads out of the source, to {end}: with follow_links_out = true it is read"
 
     def _take_folder(self, prefix: str, path: str, linked: bool) -> None:
         if self._patterns.bar(prefix):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from schemas.counting import counted
 from schemas.locators import char_fragment
 from schemas.records import DocumentWarning, Extraction, Page
 from tasks.extraction.sketch import IMAGE_TYPE, BlockArea, Corners, Point, Sheet, WordArea
@@ -113,7 +114,11 @@ def _figures(summary: Summary, extraction: Extraction) -> Iterator[tuple[str, st
         yield "pages", f"{summary.pages:,}", ""
     yield "characters", f"{summary.characters:,}", ""
     if summary.pages:
-        read = f"<small>{summary.ocr_pages} of {summary.pages} pages</small>" if summary.ocr_pages else ""
+        read = (
+            f"<small>{summary.ocr_pages:,} of {counted(summary.pages, 'page')}</small>"
+            if summary.ocr_pages
+            else ""
+        )
         yield "OCR share", f"{summary.ocr_share:.0%}", read
         confidence = summary.ocr_confidence
         yield (
@@ -126,7 +131,11 @@ def _figures(summary: Summary, extraction: Extraction) -> Iterator[tuple[str, st
     yield "tables", f"{summary.tables:,}", ""
     yield "headings", f"{summary.headings:,}", ""
     over = f", {summary.over_window} over the window" if summary.over_window else ""
-    yield "chunks", f"{summary.chunks:,}", f"<small>up to {summary.longest_chunk} word-pieces{over}</small>"
+    yield (
+        "chunks",
+        f"{summary.chunks:,}",
+        f"<small>up to {counted(summary.longest_chunk, 'word-piece')}{over}</small>",
+    )
     yield "warnings", f"{len(extraction.warnings):,}", ""
 
 
@@ -176,15 +185,16 @@ def _left_out(inspection: Inspection) -> str:
         return ""
     rest, others = other_pages(inspection)
     if rest:
+        of = counted(len(extraction.pages), "page was", "pages were")
         return (
-            f'<p class="rest">{rest:,} of {len(extraction.pages):,} pages were read as well and are not shown '
-            f"here: <code>--pages {others}</code> shows others.</p>"
+            f'<p class="rest">{rest:,} of {of} read as well and not shown here: '
+            f" <code>--pages {others}</code> shows others.</p>"
         )
     end, length = shown_end(inspection), len(extraction.text)
     return (
         ""
         if end == length
-        else f'<p class="rest">{length - end:,} of {length:,} characters are not shown.</p>'
+        else f'<p class="rest">{length - end:,} of {counted(length, "character")} not shown.</p>'
     )
 
 
@@ -361,6 +371,6 @@ def _tag(inspection: Inspection, ordinal: int, run: Run) -> str:
         locator = inspection.locators[ordinal]
         place = "" if locator == characters else f"<code>{_escaped(locator)}</code> "
         window = ' <em class="over">over the window</em>' if one.over_window else ""
-        told = f"{place}<code>{characters}</code> {one.tokens} word-pieces{window}"
+        told = f"{place}<code>{characters}</code> {counted(one.tokens, 'word-piece')}{window}"
     header = f' title="{_escaped(one.header)}"' if one.header else ""
     return f'<span class="tag t{ordinal % 2}"{header}><b>{ordinal}</b> {told}</span>'

@@ -31,7 +31,8 @@ from tasks.standby import Standby, made_copy
 
 BATCH_S = 20.0
 """How long a batch should take: what a kill loses, and how often a throttled migration rests."""
-FIRST_CHUNKS = 256
+FIRST_CHUNKS = 32
+"""So that the time that is left can soon be told, also of a slow model; each further batch may be twice the last."""
 MOST_CHUNKS = 2_048
 
 _LOST = "what is stored of it can't be found: run `pincite verify`"

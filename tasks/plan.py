@@ -53,7 +53,15 @@ def policy_of(
     own = [version_of(address) for _, address in sorted(settings.extractors.items())]
     failing = [limits_digest(settings), extractors_digest(), *own]
     limits = hashlib.sha256("".join(failing).encode()).hexdigest()[:16]
-    return Policy(recipe(settings), limits, settings.attempts, retry, confirmed_deletions, now)
+    return Policy(
+        recipe(settings),
+        limits,
+        settings.attempts,
+        retry,
+        confirmed_deletions,
+        now,
+        follow_links_out=settings.follow_links_out,
+    )
 
 
 @cache

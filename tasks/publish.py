@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from schemas.counting import counted
 from schemas.errors import InvariantBroken
 from schemas.records import Policy, Prepared
 from storage.ahead import PacksAhead
@@ -31,7 +32,7 @@ def check_invariants(prepared: Prepared, vectors: np.ndarray, dimension: int, wh
         problems += coverage_problems(text, prepared.extraction.blocks, chunks)
         problems += [f"chunk {chunk.ordinal} is over the window" for chunk in chunks if chunk.over_window]
     if problems:
-        more = f" (and {len(problems) - 1} problems more)" if len(problems) > 1 else ""
+        more = f" (and {counted(len(problems) - 1, 'problem')} more)" if len(problems) > 1 else ""
         raise InvariantBroken(
             f"not fit to be published: {problems[0]}{more}. This is a fault of Pincite: report it"
         )

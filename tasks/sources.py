@@ -40,12 +40,15 @@ def address_of(named: str) -> str:
     return require_url(named) if is_url(named) else str(Path(named).resolve())
 
 
-def open_source(collection: Collection, index: Path, limits: Limits, keep: bool = False) -> Source:
+def open_source(
+    collection: Collection, index: Path, limits: Limits, keep: bool = False, follow_links_out: bool = True
+) -> Source:
     """The source of a collection. Raises `SourceError` for a folder that is not there.
 
-    With `keep` what is downloaded stays in the folder of the index for the rest of the run.
+    With `keep` what is downloaded stays in the folder of the index for the rest of the run. `follow_links_out` is
+    as in `schemas.settings`.
     """
     patterns = Patterns(collection.include, collection.exclude)
     if is_url(collection.source):
         return Bucket(collection.source, patterns, limits.source_bytes, Fetching(index) if keep else None)
-    return Folder(source_root(Path(collection.source), index), patterns, index)
+    return Folder(source_root(Path(collection.source), index), patterns, index, follow_links_out)

@@ -131,7 +131,7 @@ def _chunk(whole: WholeDocument, chunk: Chunk) -> ChunkBody:
 
 
 def _page(served: Serving, document_id: str, number: int) -> PageBody:
-    drawn = served.sheets.of(_whole(served, document_id), number, served.in_time())
+    drawn = served.sheets.of(served.index, _whole(served, document_id), number, served.in_time())
     seen = drawn.sheet or drawn.page
     if seen is None:
         raise NotFound(drawn.missing)

@@ -17,12 +17,12 @@ from dashboard.choice import LONGEST_REASON, Choice
 from dashboard.passage_page import POLICY, page_of_passage
 from dashboard.passages import has_pages, open_stretch, page_images
 from dashboard.problems import READS, described
-from dashboard.remedies import remedy_of
 from dashboard.rows import document_row
 from dashboard.serving import Served, Serving
 from retrieval.annotations import MEDIA_TYPE as ANNOTATION
 from retrieval.annotations import annotation
 from schemas.records import Space
+from schemas.retrying import remedy_of
 from storage.browsing import Order, browse
 from storage.listing import document_of
 from storage.report import DocumentReport

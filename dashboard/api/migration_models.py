@@ -68,7 +68,12 @@ class MigrationRow(BaseModel):
     state: str = Field(description="building, switched, rolled back or aborted")
     stage: str = Field(
         description="of one that is building: what is done, or how the last one at work ended: building, evaluating, "
-        "switching, blocked (by documents), refused (by the gate), held (waits for the word to switch)"
+        "switching, blocked (by documents), refused (by the gate), held (waits for the word to switch), "
+        "preparing (the model is loaded and its probes compared)"
+    )
+    standing: str = Field(
+        description="the one word for how it stands: its state; of one that is building: preparing, building, "
+        "evaluating or switching while someone is at work, else ready to switch, blocked, refused or interrupted"
     )
     started_at: float
     ended_at: float | None
@@ -82,7 +87,10 @@ class ProgressBody(BaseModel):
     documents_done: int
     chunks: int
     chunks_done: int
-    chunks_per_s: float | None
+    chunks_per_s: float | None = Field(description="lately; null before the first batch")
+    stage_s: float | None = Field(
+        description="seconds since its stage began; null of one that is not building"
+    )
     share: float
     remaining_s: float | None
 
@@ -130,7 +138,7 @@ def migration_body(found: Seen) -> MigrationBody:
     level = found.level
     return MigrationBody(
         spaces=[_space(one) for one in found.spaces],
-        migration=_row(found.migration, found.spaces) if found.migration else None,
+        migration=_row(found.migration, found.spaces, bool(found.at_work)) if found.migration else None,
         progress=ProgressBody(**asdict(level), share=level.share, remaining_s=level.remaining_s)
         if level
         else None,
@@ -170,7 +178,7 @@ def _space(kept: Kept, live: bool | None = None) -> SpaceBody:
     return SpaceBody(**asdict(kept.space), setting=kept.setting, live=kept.live if live is None else live)
 
 
-def _row(migration: Migration, spaces: tuple[Kept, ...]) -> MigrationRow:
+def _row(migration: Migration, spaces: tuple[Kept, ...], at_work: bool) -> MigrationRow:
     live_id = spaces[0].space_id
     days = migration.settings.get("keep_days")
     return MigrationRow(
@@ -178,6 +186,7 @@ def _row(migration: Migration, spaces: tuple[Kept, ...]) -> MigrationRow:
         target=_space(migration.target, migration.target.space_id == live_id),
         state=migration.state,
         stage=migration.stage if migration.state == "building" else "",
+        standing=migration.standing(at_work),
         started_at=migration.started_at,
         ended_at=migration.ended_at,
         keep_days=days if isinstance(days, int | float) else None,

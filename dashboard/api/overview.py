@@ -9,8 +9,8 @@ from dashboard.api.run_models import OrderBody, RunBody, order_body, run_body
 from dashboard.counts import overview_of
 from dashboard.live import live_of
 from dashboard.problems import READS, described
-from dashboard.remedies import remedy_of
 from dashboard.serving import Served, Serving
+from schemas.retrying import remedy_of
 
 router = APIRouter(tags=["status"])
 

@@ -54,7 +54,7 @@ async def sheet(
         whole = read_whole(served.index, document_id)
         if whole is None:
             raise NotFound("nothing of this document can be found")
-        return {"drawn": served.sheets.of(whole, number, served.in_time()), "number": number}
+        return {"drawn": served.sheets.of(served.index, whole, number, served.in_time()), "number": number}
 
     return page(request.scope, "sheet.html.j2", **await served.work.run(draw))
 

@@ -10,9 +10,9 @@ from dashboard.choice import LONGEST_REASON, Choice
 from dashboard.live import live_of
 from dashboard.orders import MOST_RETRIED, retry_chosen, retry_matching
 from dashboard.pages.runs import live_part
-from dashboard.remedies import outlook_words, remedy_of
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
+from schemas.retrying import outlook_words, remedy_of
 from storage.browsing import ORDERS, browse
 from storage.collections import read_collections
 from storage.listing import Listing, document_of
@@ -75,7 +75,8 @@ async def show(
         return _listed(served, listing) | {
             "collections": collections,
             "local": [one for one in collections if one.source.startswith("/")],
-            "reason": wanted.reason,
+            "reason": "" if chosen.choice.is_past(wanted) else wanted.reason,
+            "past": chosen.choice.is_past(wanted),
             "progress": live.progress,
             "orders": live.orders,
         }

@@ -32,8 +32,8 @@ async def sign_in(
     role = sessions.role_of(token.strip())
     if role is None:
         return page(request.scope, "login.html.j2", 401, active="", wrong=True, next=_own(next))
-    cookie = cookie_header(sessions.cookie, sessions.begin(role, time.time()), LASTS_S)
-    return RedirectResponse(_own(next), 303, {"Set-Cookie": cookie})
+    _, cookie = sessions.begin(role, time.time())
+    return RedirectResponse(_own(next), 303, {"Set-Cookie": cookie_header(sessions.cookie, cookie, LASTS_S)})
 
 
 @router.post("/ui/logout")

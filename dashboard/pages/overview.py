@@ -9,10 +9,10 @@ from fastapi.responses import Response
 from dashboard.counts import overview_of
 from dashboard.live import live_of
 from dashboard.next_run import next_run
-from dashboard.remedies import remedy_of
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
 from dashboard.trend import runs_trend
+from schemas.retrying import remedy_of
 
 LISTED_RUNS = 8
 router = APIRouter(include_in_schema=False)

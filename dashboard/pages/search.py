@@ -5,17 +5,21 @@ from datetime import UTC, datetime
 from itertools import repeat
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from markupsafe import Markup
+from pydantic import BaseModel, Field, ValidationError
+from starlette.routing import Route
+from starlette.types import Scope
 
+from dashboard.api.addresses import passage_address
 from dashboard.api.models import MOST_CHARACTERS, MOST_HITS
 from dashboard.marks import Marker
 from dashboard.problems import Problem, problem_of
-from dashboard.serving import Served, Serving
+from dashboard.serving import Serving
 from dashboard.templating import page
-from dashboard.why import shares_of
-from retrieval.bm25 import TermShare
+from dashboard.why import shares_of, sum_of
 from retrieval.filters import Filters
 from retrieval.fusion import RRF_K
 from retrieval.ranking import Mode
@@ -27,9 +31,8 @@ from schemas.tables import document_of
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "bm25")
 LONG = 900  # characters of a passage from which on it scrolls
-router = APIRouter(include_in_schema=False)
 
-_Text = Annotated[str, Query(max_length=1_000)]
+_Text = Annotated[str, Field(max_length=1_000)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +40,16 @@ class ShownHit:
     """A hit with what the page says of it."""
 
     hit: Hit
-    document_id: str
+    passage: str  # its address in the API, which under /ui is that of its page
     quote: Markup
-    terms: tuple[TermShare, ...]  # of which its BM25 score is the sum
+    terms: Markup  # of which its BM25 score is the sum; "" for none
     dense_share: float | None  # of the RRF score
     bm25_share: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The fields of the page's address."""
+    """What is asked, from the fields of the page's address."""
 
     q: str
     mode: Mode
@@ -66,39 +69,53 @@ class Asked:
         )
 
 
-async def _asked(
-    q: Annotated[str, Query(max_length=MOST_CHARACTERS)] = "",
-    mode: _Text = "hybrid",
-    rerank: _Text = "",
-    k: Annotated[int, Query(ge=1, le=MOST_HITS)] = 10,
-    threshold: _Text = "",
-    documents: _Text = "",
-    folders: _Text = "",
-    types: _Text = "",
-    languages: _Text = "",
-    since: _Text = "",
-    before: _Text = "",
-    confidence: _Text = "",
-) -> Asked:
-    if mode not in MODES:
-        raise UsageError(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
-    filters = {
-        "documents": documents,
-        "folders": folders,
-        "types": types,
-        "languages": languages,
-        "since": since,
-        "before": before,
-        "confidence": confidence,
-    }
-    return Asked(q.strip(), mode, bool(rerank), k, threshold, filters)
+class _Filters(BaseModel):
+    documents: _Text = ""
+    folders: _Text = ""
+    types: _Text = ""
+    languages: _Text = ""
+    since: _Text = ""
+    before: _Text = ""
+    confidence: _Text = ""
 
 
-@router.get("/ui/search")
-async def show(request: Request, served: Served, asked: Annotated[Asked, Depends(_asked)]) -> Response:
-    found = await served.work.run(lambda: _found(served, asked))
+class _Fields(_Filters):
+    q: Annotated[str, Field(max_length=MOST_CHARACTERS)] = ""
+    mode: _Text = "hybrid"
+    rerank: _Text = ""
+    k: Annotated[int, Field(ge=1, le=MOST_HITS)] = 10
+    threshold: _Text = ""
+
+
+_FILTERS = tuple(_Filters.model_fields)
+
+
+def _asked(request: Request) -> Asked:
+    """Validated in one go: as parameters of the endpoint each field takes FastAPI as long as here all do."""
+    try:
+        given = _Fields.model_validate(dict(request.query_params))
+    except ValidationError as error:
+        faults = [one | {"loc": ("query", *one["loc"])} for one in error.errors()]
+        raise RequestValidationError(faults) from error
+    mode = next((one for one in MODES if one == given.mode), None)
+    if mode is None:
+        raise UsageError(f"unknown mode {given.mode!r}: use one of {', '.join(MODES)}")
+    filters = {name: getattr(given, name) for name in _FILTERS}
+    return Asked(given.q.strip(), mode, bool(given.rerank), given.k, given.threshold, filters)
+
+
+async def show(request: Request) -> Response:
+    served: Serving = request.app.state.serving
+    asked = _asked(request)
+    return await served.work.run(lambda: _page(request.scope, served, asked))
+
+
+ROUTES = (Route("/ui/search", show),)
+
+
+def _page(scope: Scope, served: Serving, asked: Asked) -> Response:
     return page(
-        request.scope,
+        scope,
         "search.html.j2",
         active="search",
         asked=asked,
@@ -106,7 +123,7 @@ async def show(request: Request, served: Served, asked: Annotated[Asked, Depends
         endpoint=served.endpoint is not None,
         rrf_k=RRF_K,
         long=LONG,
-        **found,
+        **_found(served, asked),
     )
 
 
@@ -145,7 +162,11 @@ def _shown(asked: Asked, results: Results) -> list[ShownHit]:
     marker = Marker(asked.q)
     return [
         ShownHit(
-            hit, document_of(hit.chunk_id), marker.marked(hit.content), terms, *shares_of(asked.mode, hit)
+            hit,
+            passage_address(document_of(hit.chunk_id), hit.start, hit.end),
+            marker.marked(hit.content),
+            sum_of(terms),
+            *shares_of(asked.mode, hit),
         )
         for hit, terms in zip(results.hits, results.shares or repeat(()), strict=False)
     ]

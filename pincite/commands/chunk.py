@@ -9,6 +9,7 @@ from encoders.models import resolve_model
 from encoders.wordpieces import WordPieces
 from flows.settings import load_settings
 from pincite.console import JsonOption, one_line, print_json, say
+from schemas.counting import counted
 from schemas.errors import DocumentError, UsageError
 from schemas.locators import char_fragment, overlapping, place_fragment
 from schemas.settings import completed
@@ -50,8 +51,8 @@ def chunk(
     if json:
         print_json(rows)
         return
-    for number, row in enumerate(rows):
+    for number, (row, one) in enumerate(zip(rows, chunks, strict=True)):
         flag = " OVER THE WINDOW" if row["over_window"] else ""
-        say(f"--- {number} {row['locator']} {row['tokens']} word-pieces{flag}")
+        say(f"--- {number} {row['locator']} {counted(one.tokens, 'word-piece')}{flag}")
         for line in str(row["text"]).splitlines():
             say(one_line(line))

@@ -61,7 +61,7 @@ def cite(
 
 
 def _show(found: Passage) -> None:
-    say(f"{one_line(found.document)} {' '.join(found.places)}")
+    say(" ".join(filter(None, [one_line(found.document), *found.places, found.over])))
     if found.title != found.document:
         say(one_line(found.title))
     if found.stale:

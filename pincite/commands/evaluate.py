@@ -27,6 +27,7 @@ from pincite.console import (
     say,
 )
 from pincite.output import check_target, write_whole
+from schemas.counting import counted
 from schemas.errors import UsageError
 from schemas.evaluation import LOSS_STAGES, Evaluation, Mean, RefusalPoint, Scores, Share, Verdict
 from storage.evaluations import kept
@@ -136,9 +137,10 @@ def _show(guarded: Guarded) -> None:
     evaluation = guarded.evaluation
     tally = evaluation.tally
     say(
-        f"{one_line(evaluation.set_name)}: {tally.answerable} questions on {tally.needles} needles, "
+        f"{one_line(evaluation.set_name)}: {counted(tally.answerable, 'question')} on "
+        f"{counted(tally.needles, 'needle')}, "
         f"{tally.unanswerable} that must be refused, {tally.left_out} left out; index version "
-        f"{evaluation.version}, {evaluation.documents} documents, judged by {evaluation.judge}"
+        f"{evaluation.version}, {counted(evaluation.documents, 'document')}, judged by {evaluation.judge}"
     )
     for fault in evaluation.faults:
         say(f"left out {one_line(fault.id)}: {one_line(fault.reason)}")
@@ -193,7 +195,8 @@ def _show_losses(evaluation: Evaluation) -> None:
     if not evaluation.losses:
         return
     by_stage = Counter(loss.stage for loss in evaluation.losses)
-    say(f"\nWhere {len(evaluation.losses)} questions were lost ({evaluation.main}, k = {evaluation.k}):")
+    lost = counted(len(evaluation.losses), "question was", "questions were")
+    say(f"\nWhere {lost} lost ({evaluation.main}, k = {evaluation.k}):")
     print_table(
         ["stage", "questions"], [[stage, by_stage[stage]] for stage in LOSS_STAGES if by_stage[stage]]
     )

@@ -9,6 +9,7 @@ from rich.filesize import decimal
 
 from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, print_json, say
 from pincite.travel import AtOption, VersionOption, former_moment
+from schemas.counting import counted
 from schemas.errors import UsageError
 from storage.exchange import export_index, export_parquet, import_index
 from storage.index import Index
@@ -33,11 +34,13 @@ def export(
         if parquet:
             moment = former_moment(opened, version, at)
             rows = export_parquet(opened, target, moment.version if moment else None)
-            print_json(rows) if json else say(", ".join(f"{count} {name}" for name, count in rows.items()))
+            print_json(rows) if json else say(
+                ", ".join(counted(count, name.removesuffix("s")) for name, count in rows.items())
+            )
             return
         done = export_index(opened, target)
     print_json(asdict(done)) if json else say(
-        f"version {done.version}, {done.segments} segments, {decimal(done.size_bytes)}, in {target}"
+        f"version {done.version}, {counted(done.segments, 'segment')}, {decimal(done.size_bytes)}, in {target}"
     )
 
 
@@ -49,5 +52,5 @@ def import_(
     """Make an index of an exported file. Every checksum is compared; a half or changed file is refused."""
     done = import_index(source, index)
     print_json(asdict(done)) if json else say(
-        f"version {done.version}, {done.segments} segments, {decimal(done.size_bytes)}, in {index}"
+        f"version {done.version}, {counted(done.segments, 'segment')}, {decimal(done.size_bytes)}, in {index}"
     )

@@ -1,5 +1,6 @@
 """`pincite index` and `pincite retry`."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +9,8 @@ import typer
 
 from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
-from pincite.indexing import finish, known_collections, run_all
+from pincite.indexing import Asked, finish, known_collections, run_all
+from schemas.counting import counted
 from schemas.errors import UsageError
 from schemas.records import Collection
 from storage.collections import read_collections
@@ -103,14 +105,18 @@ def retry(
     with Index.open(index) as opened:
         failed = document_reports(opened, None, state="failed")
         known = read_collections(opened)
-    failed = tuple(one for one in failed if collection in (None, one.collection) and matches(one, reason))
-    chosen = of_names(failed, documents) if documents else failed
+    fit = tuple(one for one in failed if collection in (None, one.collection) and matches(one, reason))
+    chosen = of_names(fit, documents) if documents else fit
     if not chosen and not json:
-        say("Nothing to retry: no such document is failed.")
+        others = counted(len(failed), "document is", "documents are")
+        say(
+            f"Nothing to retry: no such document is failed{f', {others} for other reasons' if failed else ''}."
+        )
     sources = {one.source for one in chosen}
     ids = tuple(sorted(one.document_id for one in chosen))
+    asked = Asked(frozenset(one.document_id for one in failed), frozenset(ids), time.time())
     done = run_all([one for one in known if one.source in sources], index, settings, ids) if ids else []
-    finish(done, index, settings, json)
+    finish(done, index, settings, json, asked)
 
 
 def matches(document: DocumentReport, reason: str | None) -> bool:

@@ -12,6 +12,7 @@ from encoders.models import resolve_model
 from flows.settings import load_settings
 from pincite.console import ExitCode, JsonOption, complain, one_line, print_json, say
 from pincite.output import write_whole
+from schemas.counting import counted
 from schemas.errors import UsageError
 from schemas.settings import Settings, completed
 from tasks.inspection import (
@@ -122,20 +123,20 @@ def _report(inspection: Inspection, target: Path | None) -> None:
             say(f"warning {warning.code}:{page} {one_line(warning.message)}")
         rest, others = other_pages(inspection)
         if rest:
-            say(f"{rest} of {summary.pages} pages are not shown; --pages {others} shows others")
+            say(f"{rest:,} of {counted(summary.pages, 'page')} not shown; --pages {others} shows others")
     say(f"page {one_line(str(target))}")
 
 
 def _figures(summary: Summary) -> str:
     told = (
-        [summary.extractor.split()[0], f"{summary.pages} pages"]
+        [summary.extractor.split()[0], counted(summary.pages, "page")]
         if summary.pages
         else [summary.extractor.split()[0]]
     )
-    told.append(f"{summary.characters} characters")
+    told.append(counted(summary.characters, "character"))
     if summary.ocr_pages:
         told.append(f"OCR {summary.ocr_share:.0%} at confidence {summary.ocr_confidence or 0:.0f}")
-    return ", ".join([*told, f"{summary.tables} tables", f"{summary.chunks} chunks"])
+    return ", ".join([*told, counted(summary.tables, "table"), counted(summary.chunks, "chunk")])
 
 
 def _as_json(inspection: Inspection) -> dict[str, Any]:

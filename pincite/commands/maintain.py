@@ -17,6 +17,7 @@ from pincite.console import (
     print_json,
     say,
 )
+from schemas.counting import counted
 from schemas.errors import UsageError
 from storage.forget import Forgotten, Verified, verify_forgotten
 from storage.forget import forget as forget_documents
@@ -39,9 +40,10 @@ def compact(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> Non
         print_json(asdict(done))
         return
     if done.segments_before == done.segments_after and not done.bytes_written:
-        say(f"Nothing to do: {done.segments_before} segments, none to merge.")
+        say(f"Nothing to do: {counted(done.segments_before, 'segment')}, none to merge.")
         return
-    say(f"{done.segments_before} segments became {done.segments_after}, {done.dead_rows} dead rows left out")
+    merged = counted(done.segments_before, "segment")
+    say(f"{merged} became {done.segments_after:,}, {counted(done.dead_rows, 'dead row')} left out")
     say(
         f"{decimal(done.bytes_ended)} became {decimal(done.bytes_written)}, version {done.version}; the old files "
         "stay for older versions until `pincite vacuum`"
@@ -62,7 +64,10 @@ def vacuum(
     if json:
         print_json(asdict(done))
         return
-    say(f"{done.files} files removed, {decimal(done.bytes_freed)} freed, {done.revisions} former revisions")
+    say(
+        f"{counted(done.files, 'file')} removed, {decimal(done.bytes_freed)} freed, "
+        f"{counted(done.revisions, 'former revision')}"
+    )
     say(f"the oldest version that can be read is {done.oldest}")
     for reader in done.held_by:
         complain(f"kept more for a reader: {reader}")
@@ -108,8 +113,9 @@ def forget(
 
 def _show_forgotten(done: Forgotten) -> None:
     say(
-        f"{len(done.document_ids)} documents forgotten: {done.erased.rows} rows of {done.erased.segments} segments, "
-        f"{done.erased.revisions} revisions, {done.erased.side_files} side files"
+        f"{counted(len(done.document_ids), 'document')} forgotten: {counted(done.erased.rows, 'row')} of "
+        f"{counted(done.erased.segments, 'segment')}, {counted(done.erased.revisions, 'revision')}, "
+        f"{counted(done.erased.side_files, 'side file')}"
     )
     _show_proof(done.proof)
     for copy in done.copies:
@@ -119,14 +125,15 @@ def _show_forgotten(done: Forgotten) -> None:
 
 
 def _show_verified(verified: Verified) -> None:
-    say(f"{len(verified.document_ids)} documents were ever forgotten")
+    say(f"{counted(len(verified.document_ids), 'document was', 'documents were')} ever forgotten")
     _show_proof(verified.proof)
 
 
 def _show_proof(proof: Proof) -> None:
     say(
-        f"scanned {proof.files} files, {decimal(proof.size_bytes)}, {proof.rows} rows, for {proof.strings} strings "
-        f"and {proof.vectors} vectors: {'nothing found' if not proof.found else 'TRACES FOUND'}"
+        f"scanned {counted(proof.files, 'file')}, {decimal(proof.size_bytes)}, {counted(proof.rows, 'row')}, for "
+        f"{counted(proof.strings, 'string')} and {counted(proof.vectors, 'vector')}: "
+        f"{'nothing found' if not proof.found else 'TRACES FOUND'}"
     )
     for trace in proof.found:
         complain(f"left: {one_line(trace)}")

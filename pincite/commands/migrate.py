@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from flows.settings import load_settings
 from pincite.console import (
@@ -22,13 +22,16 @@ from pincite.console import (
     print_json,
     say,
 )
+from schemas.counting import counted
 from schemas.errors import IndexBusy, UsageError
 from schemas.records import Space
+from schemas.settings import Settings
 from storage.index import Index
 from storage.level import Progress as Level
 from storage.level import progress_of
 from storage.lock import MIGRATION_FILE, holder
 from storage.migration import Blocker, Migration, blockers, changed_since_gate, newest_migration
+from storage.report import index_report
 from storage.spaces import Kept, spaces_of
 from tasks.spaces import advice
 from tasks.ways import Choice, Way, heading, is_level, require
@@ -100,7 +103,9 @@ def _do(path: Path, way: Way, choice: Choice) -> bool:
     """Whether it came to what was asked for. A Prefect server is started only for what takes a while."""
     settings = load_settings()
     with Index.open(path) as index:
-        due = require(index, way, heading(index, settings, choice), choice)
+        to = heading(index, settings, choice)
+        due = require(index, way, to, choice)
+        plan = _plan(index, way, to)
         if due and (busy := holder(index.path, MIGRATION_FILE)):
             raise IndexBusy(f"a migration of {path} is at work: {busy}. Wait until it ends")
     if not due:
@@ -110,7 +115,19 @@ def _do(path: Path, way: Way, choice: Choice) -> bool:
         from flows.migration import carry_out, went  # brings what evaluates
 
         return went(carry_out(path, way, settings, choice), way, choice)
+    complain(f"{plan}; Prefect is being started")
     return _run(path, way, choice)
+
+
+def _plan(index: Index, way: Way, to: Settings) -> str:
+    """What is before it: where it goes, and how much there is."""
+    migration = newest_migration(index)
+    if way == "rollback" and migration:
+        return f"back to {migration.source.space.model}, {migration.source.space.chunker}"
+    report = index_report(index, None)
+    documents = report.states.get("indexed", 0)
+    much = f"{counted(report.chunks, 'chunk')}, {counted(documents, 'indexed document')}"
+    return f"to {to.model}, {to.chunker}: {much}"
 
 
 def _run(path: Path, way: Way, choice: Choice) -> bool:
@@ -136,39 +153,63 @@ def _run(path: Path, way: Way, choice: Choice) -> bool:
 
 @contextmanager
 def _bar(path: Path) -> Iterator[None]:
-    """A bar of what the ledger says, whoever does the work; each new stage is told in a line."""
-    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
-    told = ""
+    """A bar of what the ledger says, whoever does the work; each new stage is told in a line, and once how long."""
+    columns = TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeElapsedColumn()
+    told: set[str] = set()
     with Progress(*columns, console=errors, transient=True) as bar:
         shown = bar.add_task("starting", total=1.0)
 
         def look() -> None:
-            nonlocal told
             with Index.open(path) as index:
-                if (migration := newest_migration(index)) is None:
-                    return
+                migration = newest_migration(index)
+                if migration is None or not holder(index.path, MIGRATION_FILE):
+                    return  # what was begun last is not at work yet: it may be a former one
                 level, line = progress_of(index, migration), _stage_words(index, migration)
-            bar.update(shown, completed=level.share, description=_words(level))
-            if line and line != told:
-                complain(line)
-            told = line
+            bar.update(shown, completed=level.share, description=_at_work_words(migration, level))
+            for one in (line, _estimate(migration, level)):
+                if one and one.partition(",")[0] not in told:
+                    told.add(one.partition(",")[0])
+                    complain(one)
 
         with looking(look, LOOK_S):
             yield
 
 
 def _stage_words(index: Index, migration: Migration) -> str:
-    """What it does beside building; "" for nothing."""
-    if migration.state != "building" or not holder(index.path, MIGRATION_FILE):
+    """What is done now; "" for nothing that is told."""
+    if migration.state != "building":
         return ""
-    if migration.stage == "switching" and (busy := holder(index.path)):
-        return f"ready to switch, waiting for {busy}"
-    return "evaluating both spaces" if migration.stage == "evaluating" else ""
+    if migration.stage == "switching":
+        busy = holder(index.path)
+        return f"ready to switch, waiting for {busy}" if busy else ""
+    return _STAGES.get(migration.standing(at_work=True), "")
+
+
+_STAGES = {
+    "preparing": "loading the model and comparing its probes",
+    "building": "building the new space beside the one that is searched",
+    "evaluating": "evaluating both spaces",
+}
+
+
+def _estimate(migration: Migration, level: Level) -> str:
+    """How long the building takes, once that can be told."""
+    if migration.standing(at_work=True) != "building" or not level.remaining_s:
+        return ""
+    return f"after the first batch, {_words(level)}"
+
+
+def _at_work_words(migration: Migration, level: Level) -> str:
+    """The stage and how far it is; what can't be told yet is said."""
+    words = f"{migration.standing(at_work=True)}: {_words(level)}"
+    first = migration.stage == "building" and migration.state == "building" and level.remaining_s is None
+    return f"{words}, time left: after the first batch" if first else words
 
 
 def _words(level: Level) -> str:
     words = (
-        f"{level.documents_done} of {level.documents} documents, {level.chunks_done} of {level.chunks} chunks"
+        f"{level.documents_done:,} of {counted(level.documents, 'document')}, "
+        f"{level.chunks_done:,} of {counted(level.chunks, 'chunk')}"
     )
     if level.remaining_s:
         minutes, seconds = divmod(round(level.remaining_s), 60)
@@ -191,6 +232,7 @@ def _report(path: Path, as_json: bool) -> None:
                 "from": asdict(migration.source.space if migration else live.space),
                 "to": asdict(migration.target.space if migration else live.space),
                 "state": migration.state if migration else "none",
+                "standing": migration.standing(bool(at_work)) if migration else "none",
                 "stage": migration.stage if migration and migration.state == "building" else None,
                 "progress": _level_as_json(level),
                 "blockers": [
@@ -226,7 +268,8 @@ def _say_all(
     if migration is None or level is None:
         say("no migration was ever begun")
         return
-    say(f"migration {migration.state}: {migration.source.space.model} to {migration.target.space.model}")
+    word = migration.standing(bool(at_work))
+    say(f"migration {word}: {migration.source.space.model} to {migration.target.space.model}")
     if migration.state != "aborted" and kept:
         say(_words(level))
     if migration.state == "building":
@@ -241,7 +284,9 @@ def _say_all(
     for reason in reasons if isinstance(reasons, list) else ():
         say(f"gate      {one_line(str(reason))}")
     if migration.state == "building" and changed:
-        say(f"gate      {changed} documents changed since this verdict: both are evaluated again")
+        say(
+            f"gate      {counted(changed, 'document')} changed since this verdict: both spaces are evaluated again"
+        )
     for line in advice(load_settings(), live):
         complain(line)
 

@@ -10,6 +10,7 @@ from evaluation.checking import check as check_questions
 from evaluation.importers import FORMATS, write_imported
 from evaluation.questions import read_questions
 from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
+from schemas.counting import counted
 from schemas.errors import UsageError
 from storage.index import Index
 
@@ -32,7 +33,7 @@ def check(
         for fault in faults:
             say(f"{one_line(fault.id)}: {one_line(fault.reason)}")
         say(
-            f"{total} questions: {answerable} with an answer, {total - answerable} that must be refused; "
+            f"{counted(total, 'question')}: {answerable} with an answer, {total - answerable} that must be refused; "
             f"{len(faults)} with a fault"
         )
     if faults:

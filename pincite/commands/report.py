@@ -20,6 +20,7 @@ from pincite.console import (
     say,
 )
 from pincite.travel import AtOption, VersionOption, former_moment
+from schemas.counting import counted
 from storage.index import Index
 from storage.past import NOT_KEPT
 from storage.report import Attempt, DocumentReport, attempt_history, document_reports, index_report
@@ -41,7 +42,9 @@ def status(
         print_json(status_row(report) | {"not_kept": NOT_KEPT if former else None})
         return
     say(", ".join(f"{count} {state}" for state, count in state_counts(report).items()))
-    say(f"{report.chunks} chunks ({report.over_window} over the window), version {report.version}")
+    say(
+        f"{counted(report.chunks, 'chunk')} ({report.over_window:,} over the window), version {report.version}"
+    )
     say(f"space   {report.space}")
     for one in report.collections:
         patterns = [*one.include, *(f"!{pattern}" for pattern in one.exclude)]
@@ -52,7 +55,9 @@ def status(
     if report.last_run:
         message = report.last_run["message"]
         why = f", {one_line(str(message))}" if message else ""
-        say(f"last run {report.last_run['run_id']}: {report.last_run['state']}{why}")
+        say(
+            f"last run {report.last_run['kind']} {report.last_run['run_id']}: {report.last_run['state']}{why}"
+        )
     if former:
         complain(NOT_KEPT)
 

@@ -13,6 +13,7 @@ from email.message import Message, MIMEPart
 from email.parser import BytesParser
 from pathlib import Path
 
+from schemas.counting import counted
 from schemas.errors import Encrypted, Unreadable
 from schemas.records import Extraction
 from schemas.settings import Settings
@@ -170,7 +171,7 @@ class _Reader:
             size = len(message.as_bytes(policy=policy.compat32)) if isinstance(message, Message) else 0
         else:
             name, size = part.get_filename() or "", len(_payload(part))
-        self._attached.append(f"{one_line(name) or 'unnamed'} ({size:,} bytes, {kind})")
+        self._attached.append(f"{one_line(name) or 'unnamed'} ({counted(size, 'byte')}, {kind})")
 
     def _header(self, message: MIMEPart, name: str) -> str:
         """The header as shown. Several of one name (a fault) are all shown."""

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from schemas.counting import counted
 from schemas.errors import (
     Encrypted,
     InvariantBroken,
@@ -176,7 +177,7 @@ def _check_source(path: Path, limit_bytes: int) -> None:
         raise Unreadable("empty file: 0 bytes")
     if status.st_size > limit_bytes:
         raise LimitExceeded(
-            f"the file has {status.st_size:,} bytes, over the limit of {limit_bytes:,} (limits.source_bytes)"
+            f"the file has {counted(status.st_size, 'byte')}, over the limit of {limit_bytes:,} (limits.source_bytes)"
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
+from schemas.counting import counted
 from tasks.extraction.builder import one_line
 
 # fmt: off
@@ -85,7 +86,7 @@ class Visibility:
             yield "hidden-text", f"{count} hidden element(s) with text left out, the first begins: {first!r}"
         shown = {tag: length for tag, length in sorted(self.left_out.site.items()) if length}
         if shown:
-            parts = ", ".join(f"{tag} ({length:,} characters)" for tag, length in shown.items())
+            parts = ", ".join(f"{tag} ({counted(length, 'character')})" for tag, length in shown.items())
             yield "left-out", f"parts of the site around the page left out: {parts}"
 
     def _hidden(self, element: etree._Element, tag: str) -> bool:

@@ -278,5 +278,5 @@ def _content(page: OcrPage, number: int, shown: tuple[int, int], points: tuple[f
 
 def _nothing(pages: int, told: Sequence[DocumentWarning]) -> str:
     reasons = "; ".join(dict.fromkeys(warning.message for warning in told))[:400]
-    count = "the image holds" if pages == 1 else f"{pages} frames hold"
-    return f"no text: {count} nothing that OCR can read{f' ({reasons})' if reasons else ''}"
+    held = "the image holds" if pages == 1 else f"{pages:,} frames hold"
+    return f"no text: {held} nothing that OCR can read{f' ({reasons})' if reasons else ''}"

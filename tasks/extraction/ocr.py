@@ -13,6 +13,7 @@ from statistics import median
 import numpy as np
 from PIL import Image, ImageFilter
 
+from schemas.counting import counted
 from schemas.errors import LimitExceeded
 from schemas.records import DocumentWarning
 from schemas.settings import Settings
@@ -333,6 +334,6 @@ def _warnings(reading: _Reading, ink_share: float, settings: Settings) -> Iterat
         shown, more = " ".join(reading.dropped[:DROPPED_SHOWN]), len(reading.dropped) - DROPPED_SHOWN
         yield DocumentWarning(
             "dropped-marks",
-            f"{len(reading.dropped)} marks that OCR gave no confidence were left out: {shown}"
+            f"{counted(len(reading.dropped), 'mark')} that OCR gave no confidence, left out: {shown}"
             + (f" and {more} more" if more > 0 else ""),
         )

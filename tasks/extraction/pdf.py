@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pypdfium2 as pdfium
 
+from schemas.counting import counted
 from schemas.errors import Unreadable
 from schemas.records import DocumentWarning, Extraction
 from schemas.settings import Settings
@@ -122,7 +123,9 @@ def _condensed(warnings: Sequence[DocumentWarning]) -> list[DocumentWarning]:
             kept.append(warning)
     for code, count in counts.items():
         if count > SHOWN_PAGES:
-            kept.append(DocumentWarning(code, f"and {count - SHOWN_PAGES} more pages with this warning"))
+            kept.append(
+                DocumentWarning(code, f"and {counted(count - SHOWN_PAGES, 'more page')} with this warning")
+            )
     return kept
 
 
@@ -137,6 +140,6 @@ def _told(running: Sequence[str]) -> list[DocumentWarning]:
 def _nothing(pages: int, warnings: Sequence[DocumentWarning]) -> str:
     told = "; ".join(dict.fromkeys(warning.message for warning in warnings))[:400]
     return (
-        f"no text: {pages} page{'s hold' if pages != 1 else ' holds'} nothing that can be read, by OCR either"
+        f"no text: {counted(pages, 'page holds', 'pages hold')} nothing that can be read, by OCR either"
         f"{f' ({told})' if told else ''}"
     )

@@ -9,6 +9,7 @@ import pikepdf
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
+from schemas.counting import counted
 from schemas.errors import Encrypted, LimitExceeded, SourceChanged, SourceUnavailable, Unreadable
 from schemas.records import DocumentWarning
 from schemas.settings import Limits
@@ -39,7 +40,7 @@ def open_pdf(path: Path, limits: Limits) -> Opened:
     if pages > limits.pages:
         opened.pdf.close()
         raise LimitExceeded(
-            f"{pages:,} pages, over the limit of {limits.pages:,}; raise limits.pages or split the file"
+            f"{counted(pages, 'page')}, over the limit of {limits.pages:,}; raise limits.pages or split the file"
         )
     if pages == 0:
         opened.pdf.close()
@@ -52,7 +53,7 @@ def _read(path: Path, limits: Limits) -> bytes:
         size = path.stat().st_size
         if size > limits.source_bytes:
             raise LimitExceeded(
-                f"{size:,} bytes, over the limit of {limits.source_bytes:,}; raise limits.source_bytes "
+                f"{counted(size, 'byte')}, over the limit of {limits.source_bytes:,}; raise limits.source_bytes "
                 "or split the file"
             )
         data = path.read_bytes()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pypdfium2 as pdfium
 
+from schemas.counting import counted
 from schemas.errors import OcrUnavailable, Unreadable
 from schemas.records import DocumentWarning
 from schemas.settings import Settings
@@ -132,7 +133,8 @@ def _visible(sheet: _Sheet) -> list[Group]:
     include = sheet.settings.include_hidden_text
     sheet.warn(
         "hidden-text",
-        f"{len(hidden)} words that can't be seen ({reasons}) were {'kept' if include else 'left out'}: {quoted!r}",
+        f"{counted(len(hidden), 'word')} that can't be seen ({reasons}), "
+        f"{'kept' if include else 'left out'}: {quoted!r}",
     )
     return groups if include else kept
 
@@ -156,7 +158,8 @@ def _compare(sheet: _Sheet, groups: list[Group], second: SecondReader) -> None:
     if disagreement(characters, other):
         taken = "pdfplumber's" if more else "pdfium's"
         sheet.warn(
-            "disagreement", f"pdfium reads {characters} characters, pdfplumber {other}; {taken} were taken"
+            "disagreement",
+            f"pdfium reads {counted(characters, 'character')}, pdfplumber {other}; {taken} were taken",
         )
 
 
@@ -211,7 +214,8 @@ def _in_place_of_unmapped(sheet: _Sheet, groups: list[Group]) -> Scanned:
     left = sum(word.unmapped for group in groups for word in group.words)
     sheet.warn(
         "unmapped",
-        f"{len(mended)} words with signs of unknown meaning were read by OCR; {left} such signs are left",
+        f"{counted(len(mended), 'word')} with signs of unknown meaning read by OCR, "
+        f"{counted(left, 'such sign')} left",
     )
     return replace(result, words=seen)
 

@@ -13,6 +13,7 @@ import pdfplumber
 from pdfplumber.page import Page
 from pdfplumber.pdf import PDF
 
+from schemas.counting import counted
 from schemas.records import DocumentWarning
 from tasks.extraction.pdf_text import clean
 from tasks.extraction.pdf_words import PdfWord
@@ -124,7 +125,9 @@ class SecondReader:
         self._compared = True
         if pages != self.pages:
             self.warnings.append(
-                DocumentWarning("page-count", f"pdfium finds {self.pages} pages, pdfplumber {pages}")
+                DocumentWarning(
+                    "page-count", f"pdfium finds {counted(self.pages, 'page')}, pdfplumber {pages}"
+                )
             )
 
 

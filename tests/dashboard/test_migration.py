@@ -157,6 +157,8 @@ def test_the_page_shows_what_blocks_and_what_the_gate_says_and_leaves_a_document
         expect(page.get_by_text("not let in")).to_be_visible()
         expect(page.get_by_text("pumps.jsonl: version")).to_be_visible()
         assert findings(seen) == []
+        states = page.get_by_role("region", name=f"→ {USE}").locator(".badge")
+        assert states.all_inner_texts() == ["refused"], "one state, not that it is being built too"
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         assert page.get_by_role("button", name="Switch", exact=True).count() == 0, "the gate stands before it"
         page.get_by_role("button", name="Switch against the gate").click()
@@ -175,6 +177,13 @@ def test_the_page_shows_what_blocks_and_what_the_gate_says_and_leaves_a_document
             told = client.get("/migration").raise_for_status().json()
             assert told["blockers"][0]["waived"] and told["ways"] == ["switch", "abort"]
             assert told["gate"]["measured"] == [MEASURED] and told["gate"]["changed"] == 0
+        with Index.open(index) as opened:
+            record_stage(opened, "held")
+        page.reload()
+        assert states.all_inner_texts() == ["ready to switch"]
+        with server.client() as client:
+            row = client.get("/migration").raise_for_status().json()["migration"]
+        assert (row["state"], row["standing"]) == ("building", "ready to switch")
 
 
 @pytest.mark.slow

@@ -1,6 +1,9 @@
 """The file behind a page image: the one that was indexed, or the reason why it is not shown."""
 
 import hashlib
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,12 +15,14 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from dashboard.originals import CHANGED, original
+from dashboard.originals import CHANGED, keep_live_objects, original
+from dashboard.serving import Serving
 from dashboard.sheets import draw
+from dashboard.work import Work
 from storage.index import Index
 from storage.listing import list_documents
 from storage.whole_document import read_whole
-from tests.dashboard.conftest import SAMPLES, SETTINGS, reindex
+from tests.dashboard.conftest import ROOT, SAMPLES, SETTINGS, reindex
 
 BYTES = (SAMPLES / "service-bulletin-31.pdf").read_bytes()
 SHA256 = hashlib.sha256(BYTES).hexdigest()
@@ -116,3 +121,28 @@ def test_a_page_of_a_long_pdf_is_drawn_with_its_blocks(
     shown = draw(whole, 1, SETTINGS)
     assert shown.sheet is not None and shown.sheet.blocks and shown.sheet.image
     assert draw(whole, 41, SETTINGS).missing == "the document has no page 41"
+
+
+def test_a_forgetting_in_another_process_takes_away_what_was_drawn_and_downloaded(
+    bucket: str, tmp_path: Path
+) -> None:
+    index = tmp_path / "index"
+    reindex(index, bucket)
+    served = Serving.open(index, SETTINGS, None, Work(1))
+    try:
+        (listed,) = list_documents(served.index, served.current()).documents
+        whole = read_whole(served.index, listed.document_id)
+        assert whole is not None
+        assert served.sheets.of(served.index, whole, 1, SETTINGS).missing == ""
+        with original(bucket, "reports/bulletin.pdf", SHA256, SETTINGS) as (path, missing):
+            assert missing == ""
+        served.sheets.keep_live(served.index)
+        keep_live_objects(served.index)
+        assert path.exists() and len(served.sheets._kept) == 1, "what is live is kept"
+
+        forgetting = [sys.executable, "-m", "pincite", "forget", listed.document_id, "--index", str(index)]
+        subprocess.run(forgetting, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True)
+        served.current()  # as any page and any request for documents does
+        assert not served.sheets._kept and not path.exists()
+    finally:
+        served.close()

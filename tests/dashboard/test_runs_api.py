@@ -127,7 +127,11 @@ def test_a_reason_that_no_form_can_carry_is_retried_from_the_page(here: Here, cl
     page = client.get(link, headers=HTML)
     assert page.status_code == 200 and page.text.count('<tr id="d-') == 3
     assert "\u202e" not in page.text and "\x1b" not in page.text
-    again = dict(form, because=reason_digest("no reason of ours"))
+    digest = reason_digest("no reason of ours")
+    gone = client.get("/ui/documents", params={"state": "failed", "because": digest}, headers=HTML).text
+    assert "a reason for which no document is failed any more" in gone
+    assert f"“<bdi>{digest}" not in gone, "a name of ours is no reason"
+    again = dict(form, because=digest)
     assert client.post("/ui/retry", headers=token, data=again).status_code == 422
 
 

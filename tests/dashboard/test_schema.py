@@ -1,9 +1,11 @@
 """What the server does is what its OpenAPI document says, for requests that schemathesis makes up."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -14,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.dashboard.conftest import reindex, serving
+from tests.dashboard.conftest import ROOT, reindex, serving
 
 CHECKS = [
     status_code_conformance,
@@ -140,3 +142,19 @@ def respond(described: Described, method: str, path: str, named: dict[str, str],
         case.validate_response(response, checks=CHECKS)
 
     sent()
+
+
+def test_the_docs_name_every_request_and_what_it_takes(client: httpx.Client) -> None:
+    """Names of the API stand in code signs; a parameter that is none of the address in the row of its request."""
+    text = (ROOT / "docs" / "http.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    for path, operations in client.get("/openapi.json").json()["paths"].items():
+        for method, operation in operations.items():
+            named = f"`{method.upper()} {path}`"
+            row = next((one for one in rows if named in one), None)
+            assert row is not None, named
+            for parameter in operation.get("parameters", ()):
+                if parameter["in"] != "header":
+                    assert parameter["name"] in row, (named, parameter["name"])
+    for path in re.findall(r"`(?:GET|POST|PUT) (/[^`?]*)`", text):
+        assert path in {one for _, one in OPERATIONS}, f"{path} is no request"

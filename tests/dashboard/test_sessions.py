@@ -159,7 +159,7 @@ def test_no_index_knows_the_sessions_of_another(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     one, two = (Sessions({}, SessionStore(tmp_path / name)) for name in ("one", "two"))
-    cookie = one.begin("anonymous", 1_000)
+    _, cookie = one.begin("anonymous", 1_000)
     assert one.read(cookie, 1_000) is not None and two.read(cookie, 1_000) is None
     assert one.cookie != two.cookie, "a browser keeps both, though they differ by their port alone"
     again = Sessions({}, SessionStore(tmp_path / "one"))
@@ -179,20 +179,35 @@ def test_where_the_index_can_not_be_written_sessions_last_as_long_as_the_server(
     sessions = Sessions({}, SessionStore(no_folder))
     assert "sessions end with this server" in caplog.text
     now = time.time()
-    cookie = sessions.begin("anonymous", now)
-    session = sessions.read(cookie, now)
-    assert session is not None
+    session, cookie = sessions.begin("anonymous", now)
+    assert sessions.read(cookie, now) == session
     assert Sessions({}, SessionStore(no_folder)).read(cookie, now) is None
     sessions.end(session)
     assert sessions.read(cookie, now) is None
 
 
+@pytest.mark.parametrize("damaged", [b"", b"half a key"])
+def test_a_damaged_key_is_told_with_its_file_and_remedy(
+    damaged: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = tmp_path / "sessions" / "key"
+    cookie = Sessions({}, SessionStore(tmp_path)).begin("anonymous", 1_000)
+    assert caplog.text == ""
+    key.write_bytes(damaged)
+    sessions = Sessions({}, SessionStore(tmp_path))
+    assert str(key) in caplog.text and "Delete the file" in caplog.text
+    assert sessions.read(cookie, 1_000) is None and sessions.read(sessions.begin("anonymous", 1_000), 1_000)
+    key.unlink()
+    caplog.clear()
+    mended = Sessions({}, SessionStore(tmp_path)).begin("anonymous", 1_000)
+    assert Sessions({}, SessionStore(tmp_path)).read(mended, 1_000) and caplog.text == ""
+
+
 def test_ended_sessions_are_forgotten_when_their_time_is_over(tmp_path: Path) -> None:
     sessions = Sessions({}, SessionStore(tmp_path))
     for began in (time.time() - 2 * LASTS_S, time.time()):
-        cookie = sessions.begin("anonymous", began)
-        session = sessions.read(cookie, began)
-        assert session is not None
+        session, cookie = sessions.begin("anonymous", began)
+        assert sessions.read(cookie, began) == session
         sessions.end(session)
     assert len(list((tmp_path / "sessions").glob("ended-*"))) == 1
 
@@ -231,9 +246,9 @@ def test_a_stream_of_events_ends_with_its_session(closed: Server) -> None:
 def test_a_cookie_that_was_changed_or_is_old_is_none(tmp_path: Path) -> None:
     store = SessionStore(tmp_path)
     sessions = Sessions({"operator": OPERATOR, "viewer": VIEWER}, store)
-    cookie = sessions.begin("viewer", 1_000)
+    began, cookie = sessions.begin("viewer", 1_000)
     session = sessions.read(cookie, 1_000)
-    assert session is not None and session.role == "viewer"
+    assert session == began and session.role == "viewer"
     assert sessions.read(cookie, 1_000 + LASTS_S + 1) is None
     assert sessions.read(cookie.replace("viewer", "operator"), 1_000) is None
     assert Sessions({"operator": OPERATOR}, store).read(cookie, 1_000) is None

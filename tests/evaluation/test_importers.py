@@ -258,7 +258,7 @@ def test_evidence_in_two_documents_or_none_is_left_out_by_name(tmp_path: Path) -
         (evidence("3"), r"line 1: evidence_page_num is '3', expected a page counted from 0"),
         (evidence(-1), r"line 1: evidence_page_num is -1"),
         (evidence(0, doc_name="../../etc/passwd"), r"line 1: doc_name is '\.\./\.\./etc/passwd'"),
-        (evidence(0, doc_name="GONE"), r"lacks 1 of 1 documents, such as GONE\.pdf: fetch the PDFs"),
+        (evidence(0, doc_name="GONE"), r"lacks 1 of 1 document, such as GONE\.pdf: fetch the PDFs"),
         ({"evidence_text": "x"}, r"line 1, evidence has no evidence_page_num"),
     ],
 )

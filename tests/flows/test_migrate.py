@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -275,6 +276,8 @@ def test_the_command_line_waits_for_the_word_and_starts_no_server_for_what_takes
     index = tmp_path / "index"
     reindex_without_prefect(index, docs.resolve())
 
+    told_by: dict[tuple[object, ...], str] = {}
+
     def told(*arguments: object) -> tuple[int, str, str | None, bool]:
         """(exit code, state, stage, whether a Prefect server was started)."""
         shutil.rmtree(index / "prefect", ignore_errors=True)
@@ -282,10 +285,15 @@ def test_the_command_line_waits_for_the_word_and_starts_no_server_for_what_takes
             out, errors = process.communicate(timeout=200)
         assert out, errors
         said = json.loads(out)
+        told_by[arguments] = errors
         return process.returncode, said["state"], said["stage"], (index / "prefect").exists()
 
     assert told("--status") == (0, "none", None, False)
     assert told("--model", USE, "--no-switch") == (0, "building", "held", True)
+    first = told_by["--model", USE, "--no-switch"].splitlines()[0]
+    assert re.search(rf"to {USE}, \w+: \d+ chunks, 3 indexed documents; Prefect is being started", first), (
+        first
+    )
     assert told("--status") == (0, "building", "held", False)
     assert told() == (0, "switched", None, True)
     assert told("--rollback") == (0, "rolled back", None, False)

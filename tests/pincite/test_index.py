@@ -63,7 +63,7 @@ def test_all_collections_are_indexed_and_each_has_its_counts(pincite_here: Pinci
     (two / "north" / "log.txt").unlink()
     gone = pincite_here("index", "--json", cwd=two)
     assert gone.returncode == 2 and "no such folder" in gone.stderr
-    assert "1 of 1 documents would be deleted" in gone.stderr and "--confirm-deletions 1" in gone.stderr
+    assert "1 of 1 document would be deleted" in gone.stderr and "--confirm-deletions 1" in gone.stderr
     assert [bool(one["error"]) for one in loads(gone.stdout)["collections"]] == [True, True]
     confirmed = pincite_here("index", "--collection", "north", "--confirm-deletions", 1, cwd=two)
     assert confirmed.returncode == 0 and "1 deleted" in confirmed.stdout
@@ -71,7 +71,11 @@ def test_all_collections_are_indexed_and_each_has_its_counts(pincite_here: Pinci
     assert f"source  cold: {two / 'south'}" in status and "(!*.tmp)" in status
 
     dropped = pincite_here("index", "--drop", "--collection", "cold", cwd=two)
-    assert dropped.returncode == 2 and "1 documents of" in dropped.stderr
+    assert dropped.returncode == 2 and "1 document of" in dropped.stderr
+    wrong = pincite_here("index", "south", "--drop", "--confirm-deletions", 7, cwd=two)
+    assert (
+        wrong.returncode == 2 and "--confirm-deletions 7 was given, and the number is 1 now" in wrong.stderr
+    )
     dropped = pincite_here("index", "south", "--drop", "--confirm-deletions", 1, "--json", cwd=two)
     assert (dropped.returncode, loads(dropped.stdout)) == (0, {"deleted": 1})
     assert loads(pincite_here("status", "--json", cwd=two).stdout)["chunks"] == 0
@@ -153,8 +157,12 @@ def test_retry_takes_paths_ids_and_reasons_and_refuses_what_is_ambiguous(
         one["document_id"] for one in failed if (one["collection"], one["kind"]) == ("one", "unsupported")
     ]
     assert loads(pincite_here("retry", chosen, "--json", cwd=tmp_path).stdout)["indexed"] == 1
-    by_reason = pincite_here("retry", "--reason", "unreadable", "--collection", "two", "--json", cwd=tmp_path)
+    by_reason = pincite_here("retry", "--reason", "unreadable", "--collection", "two", cwd=tmp_path)
     assert by_reason.returncode == 1
+    assert "2 failed documents were tried again: 1 indexed, 1 failed again" in by_reason.stdout
+    assert "1 failed document was not tried, being not of this choice" in by_reason.stdout
+    told = [line for line in by_reason.stdout.splitlines() if line.startswith("failed: ")]
+    assert len(told) == 1 and told[0].startswith("failed: empty.txt"), "only what was tried is told"
     shown = loads(pincite_here("documents", "--attempts", "--json", cwd=tmp_path).stdout)
     history = {(one["collection"], one["document"]): one["history"] for one in shown}
     assert [made["outcome"] for made in history["one", "log.unknown"]] == ["failed", "indexed"]

@@ -16,7 +16,7 @@ def test_the_page_stands_in_the_working_directory_and_the_figures_on_the_screen(
 ) -> None:
     result = pincite("inspect", SAMPLES / "spare-parts-catalogue.pdf", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert "3 pages, 3747 characters, 3 tables, 9 chunks" in result.stdout
+    assert "3 pages, 3,747 characters, 3 tables, 9 chunks" in result.stdout
     assert "warning running-lines" in result.stdout
     page = tmp_path / "spare-parts-catalogue.pdf.inspect.html"
     assert result.stdout.endswith(f"page {page.name}\n")
@@ -49,7 +49,7 @@ def test_pages_are_chosen_and_the_page_goes_where_out_says(pincite: Pincite, tmp
     result = pincite(
         "inspect", SAMPLES / "spare-parts-catalogue.pdf", "--pages", "2-", "--out", out, cwd=tmp_path
     )
-    assert result.returncode == 0 and "1 of 3 pages are not shown; --pages 1-1 shows others" in result.stdout
+    assert result.returncode == 0 and "1 of 3 pages not shown; --pages 1-1 shows others" in result.stdout
     content = out.read_text(encoding="utf-8")
     assert content.count("data:image/webp") == 2 and 'id="p1"' not in content and 'id="p3"' in content
 

@@ -13,6 +13,7 @@ import pytest
 from encoders.embedding import Embedder
 from encoders.terms import passage_terms, terms
 from retrieval import bm25
+from retrieval.filters import Filters
 from retrieval.ranking import Mode
 from retrieval.search import open_index
 from schemas.errors import IndexBroken, ModelUnavailable, SpaceMismatch, UsageError
@@ -325,7 +326,7 @@ def test_a_stored_vector_that_is_not_of_unit_length_breaks_the_index(small_index
     vector = np.full(small_index.space.dimension, planted, dtype=np.float32)
     small_index.write({"a.txt": ["zebra", "lion"]}, {"lion": vector})
     with open_index(small_index.path) as searcher:
-        with pytest.raises(IndexBroken, match=r"1 stored vectors .*-000001-000001.*pincite verify"):
+        with pytest.raises(IndexBroken, match=r"1 stored vector is .*-000001-000001.*pincite verify"):
             searcher.search("zebra")
         assert len(searcher.search("zebra", mode="bm25").hits) == 1
 
@@ -402,3 +403,18 @@ def test_the_shares_of_a_hit_sum_to_its_bm25_score(small_index, minilm: Embedder
     assert len(found.shares) == (0 if mode == "dense" else len(found.hits))
     for hit, shares in zip(found.hits, found.shares, strict=False):
         assert sum(one.share for one in shares) == pytest.approx(hit.bm25, abs=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "bm25"])
+def test_the_shares_are_of_the_hits_that_pass_the_filters(small_index, minilm: Embedder, mode: Mode) -> None:
+    small_index.write({f"{n}.txt": [f"red disk {n}", "blue red red"] for n in range(6)})
+    vector, filters = minilm.embed_query("disk"), Filters(documents=("[2-4].txt",))
+    with open_index(small_index.path) as searcher:
+        found = searcher.search("red disk 3", mode=mode, vector=vector, filters=filters, explain=True)
+    assert len(found.hits) == len(found.shares) == found.searched == 6
+    for hit, shares in zip(found.hits, found.shares, strict=True):
+        assert sum(one.share for one in shares) == pytest.approx(hit.bm25, abs=1e-12)
+        assert [one.tf for one in shares] == [
+            n for w in ("red", "disk", "3") if (n := hit.content.split().count(w))
+        ]
+        assert {one.chunks for one in shares if one.term == "red"} == {12}, "of the whole index"

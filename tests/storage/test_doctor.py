@@ -101,7 +101,7 @@ def test_stuck_documents_and_unclaimed_files_of_a_killed_run(index: Path, source
         holder.send_signal(signal.SIGKILL)
     assert list(said(index, "wrong")) == [
         ("documents", "2 stuck: the run that held them is gone", True),
-        ("documents", "1 wait and no run is at work", True),
+        ("documents", "1 waits and no run is at work", True),
     ]
     assert any(what.startswith("2 files that no transaction claimed") for _, what, _ in said(index, "note"))
     reindex(index, source)
@@ -131,7 +131,7 @@ def test_the_cache_and_its_damage(sound: Path) -> None:
     (pack,) = (sound / "cache").glob("*.pack")
     pack.write_bytes(b"half")
     notes = [what for area, what, _ in said(sound, "note") if area == "cache"]
-    assert notes[0].startswith(f"{pack.name} can't be used") and notes[1] == "1 of 1 units are not in it"
+    assert notes[0].startswith(f"{pack.name} can't be used") and notes[1] == "not in it: 1 of 1 unit"
 
 
 def test_what_vacuum_could_free_and_who_reads(sound: Path, source: Path) -> None:

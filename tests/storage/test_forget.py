@@ -123,7 +123,7 @@ def test_a_kill_half_way_is_finished_by_the_next_run(index: Path, source: Path, 
     assert found(index) == {"public.txt": ["nothing to hide here at all", "more of the same kind"]}
     assert broken_checks(index) == []
     with Index.open(index) as opened:
-        assert wrong(opened) == ["1 are erased, which is not proven"]
+        assert wrong(opened) == ["1 is erased, which is not proven"]
         verified = verify_forgotten(opened)
         assert verified.proof.found == () and verified.proof.strings >= 4 and verified.proof.vectors >= 2
         assert wrong(opened) == []
@@ -150,7 +150,7 @@ def test_what_a_kill_left_is_found_by_the_later_proof_and_nothing_of_it_can_be_r
             (index / where).write_text(left)
             found_there = verify_forgotten(opened).proof.found
             assert [one.split(" has ")[0] for one in found_there] == ([where] if left else [])
-            assert wrong(opened) == (["1 are erased, which is not proven"] if left else [])
+            assert wrong(opened) == (["1 is erased, which is not proven"] if left else [])
         with transactions.reading(opened.engine) as connection:
             assert connection.scalar(sa.select(ledger.forgotten.c.traces)) is None
         assert verify_forgotten(opened).proof.found == ()

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -13,8 +14,11 @@ from storage.index import Index
 from storage.level import differences, progress_of, snapshot_of, switch
 from storage.lock import exclusive, holder, patient
 from storage.migration import (
+    Migration,
+    Stage,
     begin,
     newest_migration,
+    record_stage,
     remove_old,
 )
 from storage.spaces import spaces_of
@@ -178,7 +182,7 @@ def test_rollback_has_what_came_and_not_what_went_after_the_switch(index: Path, 
         migration = newest_migration(opened)
         assert migration is not None
         assert {one.path for one in differences(opened, migration.source.space_id)} == {"0.txt", "new.txt"}
-        with patient(index), pytest.raises(UsageError, match=r"2 documents .* are not alike"):
+        with patient(index), pytest.raises(UsageError, match=r"2 documents are not alike in .*"):
             switch(opened, migration, migration.source, "rolled back")
         assert spaces_of(opened)[0].space == WIDE
         assert move(opened, migration, migration.source)
@@ -273,14 +277,50 @@ def test_progress_counts_what_is_level_and_estimates_the_rest(index: Path) -> No
         migration = begun(opened, WIDE)
         level = progress_of(opened, migration)
         assert (level.documents, level.documents_done, level.chunks, level.share) == (7, 0, 14, 0.0)
-        assert level.remaining_s is None
+        assert level.remaining_s is None and level.stage_s is None
+        record_stage(opened, "building")
         builder = builder_of(opened, migration, migration.target)
         builder._most = 4
         shares = []
-        builder._tell = lambda: shares.append(progress_of(opened, migration).share)
+        left = []
+
+        def look() -> None:
+            level = progress_of(opened, current_migration(opened))
+            shares.append(level.share)
+            left.append(level.remaining_s)
+            assert level.stage_s is not None and level.stage_s >= 0
+
+        builder._tell = look
         builder.catch_up()
+        assert left[0] is not None and left[0] > 0, "it can be told after the first batch"
         assert shares[:2] == [pytest.approx(4 / 14), pytest.approx(12 / 14)] and shares[-1] == 1.0
         assert progress_of(opened, migration).remaining_s == 0.0
+
+
+def test_a_migration_stands_in_one_word(index: Path) -> None:
+    with Index.open(index) as opened:
+        begun(opened, WIDE)
+        told = {}
+        for stage in get_args(Stage):
+            record_stage(opened, stage)
+            migration = current_migration(opened)
+            told[stage] = (migration.standing(at_work=True), migration.standing(at_work=False))
+        at_work = ("preparing", "building", "evaluating", "switching")
+        assert {one: words[0] for one, words in told.items() if one in at_work} == {
+            one: one for one in at_work
+        }
+        assert {words[1] for one, words in told.items() if one in at_work} == {"interrupted"}
+        assert [told[one][1] for one in ("held", "blocked", "refused")] == [
+            "ready to switch",
+            "blocked",
+            "refused",
+        ]
+
+
+def current_migration(index: Index) -> Migration:
+    migration = newest_migration(index)
+    assert migration is not None
+    return migration
 
 
 def test_a_run_is_refused_while_another_runs_and_waits_while_a_migration_publishes(index: Path) -> None:

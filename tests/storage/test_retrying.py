@@ -14,7 +14,7 @@ import pytest
 
 from schemas.errors import DocumentError, Encrypted, SourceChanged
 from schemas.records import Collection, Counts
-from schemas.retrying import FIRST_WAIT_S, LONGEST_WAIT_S, outlook_of, wait_s
+from schemas.retrying import FIRST_WAIT_S, LONGEST_WAIT_S, outlook_of, remedy_of, wait_s
 from schemas.settings import Limits, Settings
 from storage.commit import lease
 from storage.index import Index
@@ -196,10 +196,11 @@ def test_the_waits_double_to_a_day_and_differ_by_document() -> None:
     assert wait_s("document", 1) == waits[0]
 
 
-def test_every_kind_of_failure_has_an_outlook_with_its_reason() -> None:
+def test_every_kind_of_failure_has_an_outlook_with_its_reason_and_remedy() -> None:
     kinds = {one.kind for one in DocumentError.__subclasses__()}
-    for kind in kinds | {"deadline", "memory limit", "lost", "ZeroDivisionError"}:
-        assert outlook_of(kind).why
+    for kind in kinds | {"deadline", "memory limit", "lost", "unfit", "waived"}:
+        assert outlook_of(kind).why and outlook_of(kind) != outlook_of("ZeroDivisionError"), kind
+        assert remedy_of(kind).endswith("."), kind
     assert not Encrypted("x").transient and SourceChanged("x").transient
     assert outlook_of("ZeroDivisionError").transient and not outlook_of("unsupported").transient
 

@@ -307,7 +307,7 @@ def test_at_most_twenty_problems_of_a_check_are_kept(index: Path, source: Path) 
     set_rows(index, ledger.revisions, chunks=5)
     problems = broken(index)["chunk counts equal the rows"]
     assert len(problems) == 20
-    assert problems[0] == "00.txt has 1 chunks, not 5"
+    assert problems[0] == "00.txt has 1 chunk, not 5"
 
 
 def test_verify_changes_nothing(sound: Path) -> None:

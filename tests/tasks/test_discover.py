@@ -128,6 +128,30 @@ def test_folders_that_link_to_each_other_are_not_walked_in_every_order(source: P
     assert time.monotonic() - began < 120
 
 
+def test_links_out_of_the_source_are_listed_with_their_reason_where_they_are_not_to_be_followed(
+    tmp_path: Path, source: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("secret")
+    (source / "three.txt").write_text("three")
+    (source / "out").symlink_to(outside)
+    (source / "secret.txt").symlink_to(outside / "secret.txt")
+    (source / "beside").symlink_to(tmp_path / f"{source.name}-2")  # a name that begins alike
+    (tmp_path / f"{source.name}-2").mkdir()
+    (source / "inside.txt").symlink_to("three.txt")
+    (source / "nowhere").symlink_to("nothing")
+    followed = {file.path for file in list_files(source)}
+    assert {"out/secret.txt", "secret.txt", "inside.txt"} <= followed
+    listed = {file.path: file for file in list_files(source, follow_links_out=False)}
+    refused = {path for path, file in listed.items() if "leads out of the source" in file.unreadable}
+    assert refused == {"out/", "secret.txt", "beside/"}
+    assert all(listed[path].kind == "unfit" and not listed[path].absolute for path in refused)
+    assert str(outside) in listed["out/"].unreadable and "out/secret.txt" not in listed
+    assert not listed["inside.txt"].unreadable and "No such file" in listed["nowhere"].unreadable
+    assert followed - {"out/secret.txt", "secret.txt"} <= set(listed)
+
+
 def test_a_linked_folder_outside_is_entered_once_under_its_first_name(tmp_path: Path, source: Path) -> None:
     fill(tmp_path / "outside", {"x.txt": "words", "sub/y.txt": "words"})
     (source / "b").symlink_to(tmp_path / "outside")

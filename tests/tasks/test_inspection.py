@@ -240,7 +240,7 @@ def test_pages_outside_of_the_range_are_read_and_named_but_not_shown() -> None:
     assert [sheet.number for sheet in part.sheets] == [2]
     assert [leaf.page.number for leaf in leaves_of(part) if leaf.page] == [2]
     assert other_pages(part) == (2, "3-3")
-    assert "2 of 3 pages were read as well and are not shown" in page_of(part)
+    assert "2 of 3 pages were read as well and not shown" in page_of(part)
     assert other_pages(seen(SAMPLES / "spare-parts-catalogue.pdf", 7, 9)) == (3, "1-3")
     assert other_pages(seen(SAMPLES / "spare-parts-catalogue.pdf", 3, 9)) == (2, "1-2")
 
@@ -255,7 +255,7 @@ def test_a_long_text_without_pages_is_cut_and_the_page_says_how_much_is_missing(
     (leaf,) = leaves_of(inspection)
     end = leaf.parts[-1].runs[-1].end
     assert SHOWN_CHARACTERS / 2 < end <= SHOWN_CHARACTERS < length
-    assert f"{length - end:,} of {length:,} characters are not shown" in page
+    assert f"{length - end:,} of {length:,} characters not shown" in page
 
 
 def test_a_page_image_stays_small_whatever_the_size_of_the_page(tmp_path: Path) -> None:

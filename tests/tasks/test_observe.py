@@ -104,7 +104,7 @@ def test_a_run_is_json_lines_where_it_is_asked_for(
         (line,) = map(json.loads, capsys.readouterr().err.splitlines())
         assert (line["event"], line["deleted"]) == ("run", 1)
         (source / "a.txt").unlink()
-        with pytest.raises(Exception, match="1 of 1 documents"):
+        with pytest.raises(Exception, match="1 of 1 document would"):
             settle_if_idle(opened, Collection("source", str(source)), POLICY)
         (line,) = map(json.loads, capsys.readouterr().err.splitlines())
         assert line["state"] == "broken" and "--confirm-deletions 1" in line["reason"]

@@ -85,6 +85,8 @@ def test_an_emptied_source_stops_the_run_until_the_number_is_confirmed(tmp_path:
             with pytest.raises(UnconfirmedLoss, match=r"2 of 2 .*--confirm-deletions 2") as raised:
                 settle_if_idle(opened, of(source), replace(POLICY, confirmed_deletions=confirmed))
             assert raised.value.lost == 2
+            wrong = f"--confirm-deletions {confirmed} was given, and the number is 2 now"
+            assert (wrong in str(raised.value)) == (confirmed is not None)
         last = index_report(opened, None).last_run
     assert last is not None and last["state"] == "broken" and "unmounted disk" in str(last["message"])
     assert sorted(found(index)) == ["a.txt", "b.txt"]

@@ -38,6 +38,9 @@ class Passage:
     ocr_confidence: float | None
 
 
+_MOST_AHEAD = 500
+"""New documents that are read before a hit asks for them."""
+
 _MOST_KEPT = 8_000_000
 """Postings of asked terms kept in memory where the mapped ones can't be used as they are: 64 MB."""
 
@@ -60,8 +63,10 @@ class Corpus:
         self._postings: dict[str, bm25.TermPostings] = {}
         self._kept = 0
         self._read: dict[str, LiveDocument] = {}
-        if earlier and changed is not None:
-            self._read = _unchanged(earlier._read, changed)
+        self._begun: tuple[str, ...] = ()
+        if earlier and changed:
+            self._read = _unchanged(earlier._read, changed.ended)
+            self._begun = tuple(map(document_name, changed.begun[:_MOST_AHEAD].tolist()))
 
     def __len__(self) -> int:
         """How many chunks are live."""
@@ -119,6 +124,14 @@ class Corpus:
             if any(one not in self._read for one in missing):
                 raise VersionGone(GONE_MEANWHILE)
         return known
+
+    def read_ahead(self) -> None:
+        """Reads what the first searches of a version would: its statistics, and the documents that are new in it.
+
+        Raises `VersionGone` as `documents_of` does.
+        """
+        _ = self.statistics, self.document_numbers
+        self.documents_of(self._begun)
 
     @cached_property
     def document_numbers(self) -> Rows:

@@ -88,13 +88,14 @@ class Searcher:
     def __init__(self, index: Index, settings: Settings, version: int | None = None) -> None:
         self._index = index
         self._settings = settings
-        self._lock = threading.Lock()  # held while what is kept below is made
+        self._lock = threading.Lock()  # held while a version is taken up
         self._lease = Lease(index.engine)
         self._pinned = version
         self._corpus: Corpus | None = None
         self._follower = Follower(index.path / LEDGER_FILE, self._take_up)
         self._told_since = index.told_since()
         self._models: dict[int, Model] = {}  # by the key of the space that is searched
+        self._resolving = threading.Lock()
         if version is not None:
             self._corpus_now()
 
@@ -242,33 +243,45 @@ class Searcher:
         """What comes back is of a version that is held: its passages can be opened, whatever a vacuum does."""
         corpus = self._corpus_now()
         answer = ask(corpus)
-        if not self._lease.holds(corpus.version):  # the follower is about to, or a newer one came meanwhile
+        if not self._lease.holds(corpus.version):
             self._lease.hold(corpus.version)
         return answer
 
     def _corpus_now(self) -> Corpus:
+        """The newest version; who finds it taken up waits for nobody."""
+        if self._pinned is not None:
+            return self._corpus_pinned(self._pinned)
+        corpus = self._corpus
+        if corpus is None or self._index.newest_version() != corpus.version:
+            corpus = self._newest()
+        if not self._follower.follows:
+            with self._lock:  # another thread may have come to a newer one
+                self._lease.hold((self._corpus or corpus).version)
+        return corpus
+
+    def _corpus_pinned(self, version: int) -> Corpus:
         with self._lock:
-            if self._pinned is not None:
-                self._lease.hold(self._pinned)
-                told = self._index.told_since()
-                if self._corpus is None or told != self._told_since:  # documents may have been forgotten
-                    with self._index.snapshot(self._pinned) as pinned:
-                        self._corpus, self._told_since = Corpus(pinned, self._corpus), told
-                return self._corpus
+            self._lease.hold(version)
+            told = self._index.told_since()
+            if self._corpus is None or told != self._told_since:  # documents may have been forgotten
+                with self._index.snapshot(version) as pinned:
+                    self._corpus, self._told_since = Corpus(pinned, self._corpus), told
+            return self._corpus
+
+    def _newest(self) -> Corpus:
+        """Takes up the newest version, unless another thread has done it meanwhile."""
+        with self._lock:
             known = None if self._corpus is None else self._corpus.version
             if snapshot := self._index.newer_snapshot(known):
                 self._corpus = Corpus(snapshot, self._corpus)
             assert self._corpus is not None
-            if not self._follower.follows:
-                self._lease.hold(self._corpus.version)
             return self._corpus
 
     def _take_up(self) -> None:
-        """The follower's work. The lease is its own: a search would wait for whoever writes the ledger.
-
-        What a vacuum takes away before it, a search asks for again (`_on_what_is_there`).
-        """
-        self._lease.hold(self._corpus_now().version)
+        """The follower's work. The lease is its own: a search would wait for whoever writes the ledger."""
+        corpus = self._corpus_now()
+        self._lease.hold(corpus.version)
+        corpus.read_ahead()
 
     def _hits(self, corpus: Corpus, kept: Sequence[Ranked]) -> tuple[Hit, ...]:
         passages = corpus.passages([one.row for one in kept])
@@ -287,7 +300,7 @@ class Searcher:
         Raises `SpaceMismatch` unless the index is of it.
         """
         space, own = snapshot.space, snapshot.model_setting
-        with self._lock:
+        with self._resolving:
             if snapshot.space_id not in self._models:
                 self._models = {snapshot.space_id: resolve_model(self._settings.model or own)}
             model = self._models[snapshot.space_id]

@@ -71,20 +71,47 @@ def refresh_cache(index: Index) -> None:
         _logger.warning("the search cache of %s is not up to date: %s", index.path, error)
 
 
+def packed_ahead(snapshot: Snapshot, known: Sequence[Pack], coming: Unit, join: bool) -> tuple[Pack, ...]:
+    """The packs for a snapshot that are there, and that of a unit which the next version begins.
+
+    With `join` it takes in small packs, as a search would do with it. Raises `IndexBroken` as `open_cover` does.
+    """
+    chosen = _choose(snapshot.index, frozenset({coming.key, *(unit.key for unit in snapshot.units)}), known)
+    if coming.key not in _served(chosen):
+        absorbed = _absorbed(chosen, coming.rows, thorough=False) if join else []
+        chosen = _with_made(snapshot, chosen, [coming], absorbed, synced=False)
+    return tuple(pack for pack, _ in chosen)
+
+
 def _cover(snapshot: Snapshot, known: Sequence[Pack], thorough: bool) -> Cover:
     wanted = {unit.key: unit for unit in snapshot.units}
     chosen = _choose(snapshot.index, frozenset(wanted), known)
-    served = frozenset[str]().union(*(units for _, units in chosen))
+    served = _served(chosen)
     missing = [unit for key, unit in wanted.items() if key not in served]
     absorbed = _absorbed(chosen, sum(unit.rows for unit in missing), thorough)
     if missing or (thorough and absorbed):
-        units = frozenset(unit.key for unit in missing).union(*(units for _, units in absorbed))
-        made = _make(snapshot, missing, [pack for pack, _ in absorbed], units, synced=thorough)
-        chosen = [one for one in chosen if one not in absorbed] + [(made, units)]
+        chosen = _with_made(snapshot, chosen, missing, absorbed, synced=thorough)
     return Cover(tuple(pack for pack, _ in chosen), tuple(units for _, units in chosen))
 
 
 _Chosen = tuple[Pack, frozenset[str]]  # and the units that it serves
+
+
+def _served(chosen: Sequence[_Chosen]) -> frozenset[str]:
+    return frozenset[str]().union(*(units for _, units in chosen))
+
+
+def _with_made(
+    snapshot: Snapshot,
+    chosen: Sequence[_Chosen],
+    missing: Sequence[Unit],
+    absorbed: Sequence[_Chosen],
+    synced: bool,
+) -> list[_Chosen]:
+    """The missing units in a pack of their own, or in place of those that it absorbs."""
+    units = frozenset(unit.key for unit in missing) | _served(absorbed)
+    made = _make(snapshot, missing, [pack for pack, _ in absorbed], units, synced)
+    return [one for one in chosen if one not in absorbed] + [(made, units)]
 
 
 _Offers = dict[Path | int, tuple[frozenset[str], Pack | None]]

@@ -14,6 +14,7 @@ from schemas.records import Job, Policy, Space
 from schemas.retrying import wait_s
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
+from storage.ahead import PacksAhead
 from storage.copies import adopt, claim, unblock, written_copies
 from storage.fetched import fetched_file
 from storage.rows import Finished, rows_of, storable_text
@@ -65,13 +66,15 @@ def _at_hand(run: Run, row: sa.Row[Any]) -> str:
     return str(kept.absolute()) if "://" in row.source and kept.is_file() else f"{row.source}/{row.path}"
 
 
-def publish(run: Run, finished: Sequence[Finished], policy: Policy) -> frozenset[str]:
+def publish(
+    run: Run, finished: Sequence[Finished], policy: Policy, ahead: PacksAhead | None = None
+) -> frozenset[str]:
     """Makes documents visible in one transaction and returns the ids of those that it made visible.
 
     A document is left out when its job is stale: another run took it over, or the source moved on. Its rows
     stay in the segment and are never live. One that can't be stored fails, and the others are published.
     A document that another kept space has too goes there in the same transaction; where it can't, it blocks
-    that space's migration and is published all the same.
+    that space's migration and is published all the same. `ahead` makes what searches need of it before the commit.
     """
     with transactions.reading(run.index.engine) as connection:
         space_id, space = ledger.live_space(connection, ledger.current_version(connection))
@@ -82,6 +85,8 @@ def publish(run: Run, finished: Sequence[Finished], policy: Policy) -> frozenset
     written = [write_segment(run.index.path, kind, table) for kind, table in tables.items() if table.num_rows]
     stored = {kind: _count_rows(table) for kind, table in tables.items()}
     copies = written_copies(run.index, [copy for one, _ in storable for copy in one.copies])
+    if ahead is not None:
+        ahead.make(run.index, written, space_id)
     with transactions.writing(run.index.engine) as connection:
         accepted = [one for one, _ in storable if _accept(connection, run, one.job)]
         if accepted:

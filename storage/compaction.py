@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from schemas.errors import IndexBusy
 from schemas.tables import SEGMENT_SCHEMAS
 from storage import ledger, transactions
+from storage.ahead import PacksAhead
 from storage.runs import Run
 from storage.segments import Segment, read_segment, write_segment
 from storage.versions import new_version
@@ -105,6 +106,10 @@ def compact(run: Run) -> Compacted:
         _merge(index.path, space_id, batch, live[space_id], f"-{version + nth}")
         for nth, (space_id, batch) in enumerate(batches, start=1)
     ]
+    ahead = PacksAhead()
+    for one in merged:
+        if one.space_id is not None:
+            ahead.make(index, one.begun, one.space_id, join=False)
     if merged:
         with transactions.writing(index.engine) as connection:
             version = _claim(connection, run, version, merged)

@@ -62,8 +62,12 @@ class Lease:
             }
 
     def holds(self, version: int) -> bool:
-        """Whether a version is held now, also as a former one; waits for nobody."""
-        return time.monotonic() < self._until.get(version, 0.0)
+        """Whether no vacuum takes away now what a version has; waits for nobody.
+
+        A vacuum takes what ended up to the oldest version that is held, and so nothing that a later one has.
+        """
+        now = time.monotonic()
+        return any(held <= version and now < until for held, until in self._until.items())
 
     def release(self) -> None:
         """Lets go of everything; a lease that can't be deleted ends by itself."""

@@ -70,6 +70,14 @@ class LiveKeys:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Changed:
+    """What changed between two versions: uint64, documents."""
+
+    ended: np.ndarray  # that ended, changed or got another name
+    begun: np.ndarray  # that are new, changed or got another name
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """The segments of chunks and postings that began in one version.
@@ -170,11 +178,11 @@ class Snapshot:
             require_version(connection, self.version)
             return _live_keys(connection, self.version, self.space_id)
 
-    def follow(self, earlier: "Snapshot") -> np.ndarray | None:
+    def follow(self, earlier: "Snapshot") -> Changed | None:
         """Takes over what an earlier snapshot of the same space has read: the keys then cost what changed since.
 
-        uint64, the documents of the earlier one that have ended, changed or got another name. None, and nothing
-        is taken over, of another space, and where a vacuum or a forgetting deleted the rows that would tell.
+        None, and nothing is taken over, of another space, and where a vacuum or a forgetting deleted the rows
+        that would tell.
         """
         if self.space_id != earlier.space_id or self.version < earlier.version:
             return None
@@ -183,7 +191,7 @@ class Snapshot:
                 return None
             ended, begun = _changes(connection, earlier.version, self.version, self.space_id)
         self.keys = earlier.keys.changed(ended, begun)
-        return ended
+        return Changed(ended, begun.documents)
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from schemas.counting import counted
 from schemas.errors import InvariantBroken
 from schemas.records import Policy, Prepared
+from storage.ahead import PacksAhead
 from storage.commit import publish
 from storage.invariants import coverage_problems, slice_problems, vector_problems
 from storage.rows import Finished
@@ -61,6 +62,7 @@ class Publisher:
     def __init__(self, run: Run, policy: Policy) -> None:
         self._run = run
         self._policy = policy
+        self._ahead = PacksAhead()
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._commit_lock = threading.Lock()
@@ -102,7 +104,7 @@ class Publisher:
     def _commit(self, group: _Group) -> None:
         try:
             with self._commit_lock:
-                group.visible = publish(self._run, group.finished, self._policy)
+                group.visible = publish(self._run, group.finished, self._policy, self._ahead)
         except BaseException as error:
             group.error = error
             raise

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from schemas.errors import Failure
 from schemas.records import Chunk, Counts, Job, Space
 from storage import ledger, transactions
+from storage.ahead import PacksAhead
 from storage.commit import fail, lease, publish
 from storage.index import Index
 from storage.level import snapshot_of
@@ -102,6 +103,7 @@ def nightly(index: Path, source: Path, dual: bool = True) -> Counts:
 def work(run: Run, pending: Iterable[str], live: Space, beside: Sequence[Standby] = ()) -> None:
     """Leases, finishes and publishes documents in groups of three; those whose text says so fail."""
     group: list[Finished] = []
+    ahead = PacksAhead()
     for document_id in pending:
         job = lease(run, document_id, POLICY, LEASE_S)
         assert job is not None
@@ -111,10 +113,10 @@ def work(run: Run, pending: Iterable[str], live: Space, beside: Sequence[Standby
             continue
         group.append(finished_in(job, text, live, beside))
         if len(group) == 3:
-            publish(run, group, POLICY)
+            publish(run, group, POLICY, ahead)
             group = []
     if group:
-        publish(run, group, POLICY)
+        publish(run, group, POLICY, ahead)
 
 
 def finished_in(job: Job, text: str, space: Space, beside: Sequence[Standby] = ()) -> Finished:

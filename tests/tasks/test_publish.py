@@ -11,6 +11,7 @@ import pytest
 
 from schemas.errors import InvariantBroken
 from schemas.records import Block, Chunk, Extraction, Job, Policy, Prepared
+from storage.ahead import PacksAhead
 from storage.rows import Finished
 from storage.runs import Run
 from tasks import publish as publishing
@@ -68,7 +69,9 @@ class CommitDouble:
         self.groups: list[int] = []
         self.error = error
 
-    def __call__(self, run: Run, group: Sequence[Finished], policy: Policy) -> frozenset[str]:
+    def __call__(
+        self, run: Run, group: Sequence[Finished], policy: Policy, ahead: PacksAhead
+    ) -> frozenset[str]:
         if self.error:
             raise self.error
         self.groups.append(len(group))

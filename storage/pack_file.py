@@ -18,7 +18,7 @@ import numpy as np
 FORMAT = b"PINPACK2"
 """Another layout or another meaning of a section needs another number; files of other formats are made again.
 
-1 → 2: joining could write the rows of a unit twice.
+1 → 2: joining could write the rows of a unit twice; a posting without its chunk names its unit.
 """
 
 _ALIGNMENT = 64  # bytes; a cache line, and what Arrow asks for

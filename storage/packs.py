@@ -27,6 +27,7 @@ BLOCK = 16_384  # rows: of a batch of what hits show, and copied at once when pa
 class LostPosting:
     """A posting whose chunk is not stored beside it."""
 
+    unit: str
     term: str
     document: int
     revision: int
@@ -120,8 +121,8 @@ def join_packs(parts: Sequence[Serving], dimension: int, file: BinaryIO) -> None
     with pa.ipc.new_file(pa.PythonFile(_Sink(writer), "w"), SHOWN_SCHEMA) as sink:
         for block in joined.blocks_of_shown():
             sink.write_table(block)
-    lost = dict.fromkeys(one for pack in packs for one in pack.lost)  # of a unit that two of them hold, once
-    facts = [[one.term, one.document, one.revision, one.ordinal] for one in lost]
+    lost = [one for pack, units in parts for one in pack.lost if one.unit in units]
+    facts = [[one.unit, one.term, one.document, one.revision, one.ordinal] for one in lost]
     writer.end({"units": joined.units, "lost": facts})
 
 

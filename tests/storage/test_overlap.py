@@ -19,6 +19,7 @@ from storage.index import Index
 from storage.packing import pack_units
 from storage.packs import Pack, join_packs, parse_pack
 from storage.segments import Segment
+from storage.snapshot import Unit
 from tests.storage import building
 from tests.storage.building import POLICY, SPACE, fill, reindex, run_apart
 from tests.storage.test_ahead import nothing_is_packed, somebody_reads
@@ -79,6 +80,17 @@ def test_of_each_pack_only_the_units_that_it_serves_are_joined(index: Path, sour
     assert same(joined([(one, frozenset({third.key})), (other, frozenset(other.units))]), whole)
     with pytest.raises(ValueError, match="two packs"):
         joined([(one, frozenset(one.units)), (other, frozenset(other.units))])
+
+
+def test_a_posting_without_its_chunk_goes_with_its_unit(index: Path, source: Path) -> None:
+    for last in (1, 2):
+        reindex(index, fill(source, texts(*range(last))))
+    with Index.open(index) as opened, opened.snapshot() as snapshot:
+        first, second = snapshot.units
+        pack = pack_units(index, [second, Unit(first.key, (), first.postings)], SPACE)
+    assert {(one.unit, one.term) for one in pack.lost} >= {(first.key, "word0"), (first.key, "more")}
+    assert joined([(pack, frozenset({first.key, second.key}))]).lost == pack.lost
+    assert joined([(pack, frozenset({second.key}))]).lost == ()
 
 
 READER = """

@@ -200,7 +200,7 @@ def test_a_damaged_key_is_told_with_its_file_and_remedy(
     assert sessions.read(cookie, 1_000) is None and sessions.read(another, 1_000)
     key.unlink()
     caplog.clear()
-    mended = Sessions({}, SessionStore(tmp_path)).begin("anonymous", 1_000)
+    _, mended = Sessions({}, SessionStore(tmp_path)).begin("anonymous", 1_000)
     assert Sessions({}, SessionStore(tmp_path)).read(mended, 1_000) and caplog.text == ""
 
 

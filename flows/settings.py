@@ -16,6 +16,7 @@ The key of the endpoint is PINCITE_ANSWER_KEY, only there: a file with settings 
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, fields
@@ -55,6 +56,14 @@ class _Sources(BaseSettings):
     include_hidden_text: bool = _DEFAULTS.include_hidden_text
     follow_links_out: bool = _DEFAULTS.follow_links_out
     extractors: dict[str, str] = {}
+
+    @field_validator("extractors")
+    @classmethod
+    def _name_functions(cls, given: dict[str, str]) -> dict[str, str]:
+        for suffix, address in given.items():
+            if not re.fullmatch(r"[\w.]+:\w+", address) or not suffix.startswith("."):
+                raise ValueError(f'{suffix} = "{address}" is not of the form ".suffix" = "module:function"')
+        return {suffix.lower(): address for suffix, address in given.items()}
 
     @field_validator("ocr", mode="before")
     @classmethod

@@ -148,6 +148,10 @@ class OcrUnavailable(DocumentError):
     kind = "ocr-unavailable"
 
 
+class ExtractorUnavailable(DocumentError):
+    kind = "extractor-unavailable"
+
+
 class SourceChanged(DocumentError):
     kind = "changed"
 

@@ -85,6 +85,11 @@ _OUTLOOKS = {
         "tesseract or the language may be installed by then",
         "Install tesseract and the language that the reason names, then retry.",
     ),
+    "extractor-unavailable": Outlook(
+        True,
+        "the module may be found by then",
+        "Put the folder of the module that the reason names on PYTHONPATH of every program that indexes, then retry.",
+    ),
     LOST: Outlook(True, "the run may have been ended from outside", "Retry: the run was ended from outside."),
     WAIVED: Outlook(
         False,

@@ -12,6 +12,13 @@ from storage.index import Index
 from storage.runs import Run
 
 
+def require_known(index: Index, name: str | None) -> None:
+    """Raises `UsageError` for a name that no collection of the index has; None is all of them."""
+    known = sorted(one.name for one in read_collections(index))
+    if name is not None and name not in known:
+        raise UsageError(f"no collection is named {name}. Known are: {', '.join(known) or 'none'}")
+
+
 def read_collections(index: Index) -> tuple[Collection, ...]:
     """All collections of the index, sorted by name; a source that an older Pincite indexed gets a name here."""
     with transactions.reading(index.engine) as connection:

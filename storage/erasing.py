@@ -81,7 +81,7 @@ def erase(index: Index, run_id: str, document_ids: Sequence[str]) -> Erased:
     with writable(index.path):
         for old, _ in changed.values():
             (index.path / old.file).unlink(missing_ok=True)
-        side_files = _drop_derived(index.path, document_ids) + _drop_prefect(index.path)
+        side_files = _drop_derived(index.path, document_ids) + drop_prefect(index.path)
     clean = _purge(index)
     if clean:
         _mark_done(index, document_ids)
@@ -175,7 +175,7 @@ def _holds(path: Path, numbers: np.ndarray) -> bool:
         return True
 
 
-def _drop_prefect(index: Path) -> int:
+def drop_prefect(index: Path) -> int:
     """Empties the homes of embedded Prefect servers that none uses now: their logs may name documents."""
     dropped = 0
     for slot in sorted((index / PREFECT).glob("slot-*")):

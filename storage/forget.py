@@ -8,7 +8,8 @@ import sqlalchemy as sa
 
 from schemas.counting import counted
 from storage import ledger, transactions
-from storage.erasing import Erased, finish_erasures
+from storage.disk import writable
+from storage.erasing import Erased, drop_prefect, finish_erasures
 from storage.fingerprints import SHORTEST
 from storage.forgotten import Asked, ask, mark_proven, unfinished
 from storage.index import Index
@@ -67,6 +68,8 @@ def verify_forgotten(index: Index) -> Verified:
     """Finishes what is not erased to the end, and makes the proofs that a kill or a find left open."""
     with begin_run(index, "forget", "") as run:
         finish_run(run)
+        with writable(index.path):
+            drop_prefect(index.path)
         traces = read_traces(index)
         proof = prove(index, traces)
         with transactions.reading(index.engine) as connection:
@@ -132,4 +135,4 @@ def _unquoted(told: Any, strings: Sequence[str], words: frozenset[str]) -> Any:
 
 def _readers(index: Index) -> tuple[str, ...]:
     with transactions.reading(index.engine) as connection:
-        return tuple(f"process {row.pid} on {row.host}" for row in living(connection))
+        return tuple(dict.fromkeys(f"process {row.pid} on {row.host}" for row in living(connection)))

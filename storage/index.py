@@ -226,6 +226,7 @@ def _make_ledger(path: Path, space: Space, setting: str) -> None:
                     .returning(ledger.spaces.c.space_id)
                 )
                 connection.execute(ledger.live_spaces.insert().values(since_version=0, space_id=space_id))
+            transactions.fold_log(engine)
         finally:
             engine.dispose()
         with suppress(FileExistsError):  # another process was faster

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,6 +155,17 @@ class Watch:
             if self._kept is not None:
                 self._kept.close()
                 self._kept = None
+
+
+def fold_log(engine: sa.Engine) -> None:
+    """Puts all that was committed into the ledger's file itself, which is then whole without its log.
+
+    Closing the last connection does that too, and says nothing when the disk is full. Raises `UsageError` then.
+    """
+    with readable(), closing(engine.raw_connection()) as raw:
+        busy, *_ = raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise IndexBusy(f"the log of {engine.url.database} is in use by another process: try again")
 
 
 def make_durable(engine: sa.Engine) -> None:

@@ -13,7 +13,7 @@ from pincite.indexing import Asked, finish, known_collections, run_all
 from schemas.counting import counted
 from schemas.errors import UsageError
 from schemas.records import Collection
-from storage.collections import read_collections
+from storage.collections import read_collections, require_known
 from storage.index import Index
 from storage.register import drop_collection
 from storage.report import DocumentReport, document_reports
@@ -103,6 +103,7 @@ def retry(
     """Try failed documents again, also those whose failure looked permanent."""
     settings = load_settings()
     with Index.open(index) as opened:
+        require_known(opened, collection)
         failed = document_reports(opened, None, state="failed")
         known = read_collections(opened)
     fit = tuple(one for one in failed if collection in (None, one.collection) and matches(one, reason))

@@ -19,6 +19,7 @@ from pincite.console import (
 )
 from schemas.counting import counted
 from schemas.errors import UsageError
+from storage.erasing import PREFECT
 from storage.forget import Forgotten, Verified, verify_forgotten
 from storage.forget import forget as forget_documents
 from storage.forgotten import allow_again as allow
@@ -137,10 +138,17 @@ def _show_proof(proof: Proof) -> None:
     )
     for trace in proof.found:
         complain(f"left: {one_line(trace)}")
-    if proof.found:
+    at_work = [one for one in proof.found if one.startswith(f"{PREFECT}/")]
+    if at_work:
+        complain(
+            "a Prefect server is at work in that folder and has it in its records: end `pincite serve`, or what else "
+            "runs on the index, then run `pincite forget --verify`, which empties the folder. Remove nothing by hand"
+        )
+    if len(proof.found) > len(at_work):
         complain("remove what is left, then run `pincite forget --verify`, which looks for it again")
     if proof.shared:
-        say(f"{proof.shared} of the strings stand in other documents too, so nothing follows from them")
+        stands = counted(proof.shared, "of the strings stands", "of the strings stand")
+        say(f"{stands} in other documents too, so nothing follows from them")
 
 
 def seconds_of(duration: str) -> float:

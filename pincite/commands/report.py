@@ -21,6 +21,7 @@ from pincite.console import (
 )
 from pincite.travel import AtOption, VersionOption, former_moment
 from schemas.counting import counted
+from storage.collections import require_known
 from storage.index import Index
 from storage.past import NOT_KEPT
 from storage.report import Attempt, DocumentReport, attempt_history, document_reports, index_report
@@ -73,6 +74,7 @@ def documents(
 ) -> None:
     """A row per document: state, reason, attempts, pages, chunks, OCR confidence, warnings."""
     with Index.open(index) as opened:
+        require_known(opened, collection)
         moment = former_moment(opened, version, at)
         history = attempt_history(opened) if attempts else {}
         reports = document_reports(opened, configuration(opened, load_settings()), state, moment)

@@ -244,6 +244,11 @@ def _of_own(address: str) -> Extractor:
     extractor, version = own.load(address)
 
     def extract_and_stamp(path: Path, settings: Settings, progress: Progress) -> Extraction:
-        return replace(extractor(path, settings, progress), extractor=address, extractor_version=version)
+        read: object = extractor(path, settings, progress)
+        if not isinstance(read, Extraction):
+            raise InvariantBroken(
+                f"the extractor {address} returned a {type(read).__name__}, and not a schemas.records.Extraction"
+            )
+        return replace(read, extractor=address, extractor_version=version)
 
     return extract_and_stamp

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
+from schemas.errors import ExtractorUnavailable
 from tasks.extraction.interface import Extractor
 
 
@@ -15,7 +16,13 @@ def load(address: str) -> tuple[Extractor, str]:
     """An extractor and the version that it stamps: that of its file when this process first read it."""
     version = version_of(address)  # first: a file that changes meanwhile is seen by the next run
     module, function = address.split(":")
-    return cast(Extractor, getattr(importlib.import_module(module), function)), version
+    try:
+        return cast(Extractor, getattr(importlib.import_module(module), function)), version
+    except (ImportError, AttributeError) as error:
+        raise ExtractorUnavailable(
+            f"the extractor {address} of the settings can't be loaded: {error}. Put the folder of its module on "
+            "PYTHONPATH, for every program that indexes"
+        ) from error
 
 
 def version_of(address: str) -> str:

@@ -55,6 +55,9 @@ def test_all_collections_are_indexed_and_each_has_its_counts(pincite_here: Pinci
         ("log.txt", "north"),
         ("log.txt", "cold"),
     ]
+    for command in ("documents", "retry"):
+        wrong = pincite_here(command, "--collection", "could", cwd=two)
+        assert wrong.returncode == 2 and "named could. Known are: cold, north" in wrong.stderr
     only = pincite_here("documents", "--collection", "cold", "--json", cwd=two)
     assert [one["collection"] for one in loads(only.stdout)] == ["cold"]
 

@@ -2,8 +2,14 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
+import pytest
+
+from schemas.errors import ExtractorUnavailable, InvariantBroken
+from schemas.settings import Settings
+from tasks.extraction.formats import extract
 from tests.pincite.conftest import ROOT, Pincite
 
 FIRST = """
@@ -48,3 +54,30 @@ def test_a_changed_extractor_reads_again_what_it_made_and_what_it_failed_and_not
     documents = json.loads(pincite("documents", "--attempts", "--json", cwd=tmp_path, **own).stdout)
     made = {one["document"]: len(one["history"]) for one in documents}
     assert made == {"a.log": 2, "b.log": 2, "c.txt": 1, "empty.txt": 1}, "another's failure waits"
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        (
+            "nowhere:extract",
+            "the extractor nowhere:extract of the settings can't be loaded: No module named 'nowhere'",
+        ),
+        ("schemas:nothing", "has no attribute 'nothing'"),
+        ("builtins:print", "returned a NoneType, and not a schemas.records.Extraction"),
+    ],
+)
+def test_an_extractor_that_is_not_there_or_none_is_said_to_be(
+    tmp_path: Path, address: str, words: str
+) -> None:
+    (tmp_path / "a.log").write_text("The pump hums.")
+    settings = Settings(extractors={".log": address})
+    with pytest.raises((ExtractorUnavailable, InvariantBroken), match=re.escape(words)):
+        extract(tmp_path / "a.log", settings, lambda _page: None)
+
+
+def test_an_extractor_without_a_function_is_refused_with_the_settings(
+    pincite: Pincite, tmp_path: Path
+) -> None:
+    wrong = pincite("search", "pump", cwd=tmp_path, PINCITE_EXTRACTORS='{".log": "logs"}')
+    assert wrong.returncode == 2 and '".suffix" = "module:function"' in wrong.stderr

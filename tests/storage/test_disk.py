@@ -1,8 +1,10 @@
 """A disk that is full or can't be written ends an operation with a clear message, and the index stays intact."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from storage.migration import newest_migration
 from storage.readers import Lease
 from storage.report import index_report
 from storage.sql import query
-from tests.storage.building import POLICY, fill, found, reindex, run_apart
+from tests.storage.building import POLICY, SPACE, fill, found, reindex, run_apart
 from tests.storage.maintaining import broken_checks, compacted, files, vacuumed
 from tests.storage.migrating import WIDE, migrate_to
 
@@ -71,17 +73,40 @@ def grow(index: Path, source: Path) -> dict[str, list[str]]:
     return found(index)
 
 
+def fill_up(filler: Path, but_bytes: int = 0) -> None:
+    with filler.open("wb", buffering=0) as file:
+        with suppress(OSError):
+            while file.write(b"x" * 4_096):
+                pass
+        file.truncate(max(0, file.tell() - but_bytes))
+
+
+def test_an_index_is_made_whole_or_not_at_all_however_much_room_there_is(small_disk: Path) -> None:
+    filler, made = small_disk / "filler", set()
+    for room in range(0, 800_000, 24_000):
+        index = small_disk / "index"
+        fill_up(filler, room)
+        try:
+            Index.create(index, SPACE).close()
+            made.add(True)
+        except UsageError as error:
+            assert "disk has room" in str(error)
+            assert not index.exists() or not list(index.iterdir())
+            made.add(False)
+        filler.unlink()
+        with Index.create(index, SPACE) as opened:
+            assert opened.newest_version() == 0
+        assert broken_checks(index) == []
+        shutil.rmtree(index)
+    assert made == {True, False}
+
+
 def test_a_full_disk_ends_each_operation_and_breaks_nothing(small_disk: Path, source: Path) -> None:
     index = small_disk / "index"
     before = grow(index, source)
     here = files(index)
     filler = small_disk / "filler"
-    with filler.open("wb", buffering=0) as file:
-        try:
-            while file.write(b"x" * 4_096):
-                pass
-        except OSError:
-            pass
+    fill_up(filler)
     (source / "c.txt").write_text("# C\n\nnew")
     with pytest.raises(UsageError, match="that the disk has room"):
         reindex(index, source)

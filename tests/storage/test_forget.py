@@ -1,5 +1,6 @@
 """A forgotten document is gone from every version and from every byte, and stays away."""
 
+import fcntl
 import itertools
 import json
 import signal
@@ -133,9 +134,27 @@ def wrong(opened: Index) -> list[str]:
     return [one.what.split(":")[0] for one in examine(opened, POLICY.recipe) if one.level == "wrong"]
 
 
+def test_the_folder_of_a_prefect_server_is_emptied_by_the_proof_once_none_is_at_work_there(
+    index: Path, source: Path
+) -> None:
+    make(index, source)
+    slot = index / "prefect" / "slot-1"
+    slot.mkdir(parents=True)
+    with (slot / "lock").open("w") as lock, Index.open(index) as opened:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as a server does
+        (slot / "server.log").write_text(f"of a run: {SECRET}")
+        assert [one.split(" has ")[0] for one in forgotten(index).proof.found] == [
+            "prefect/slot-1/server.log"
+        ]
+        assert verify_forgotten(opened).proof.found != ()
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert verify_forgotten(opened).proof.found == ()
+        assert not (slot / "server.log").exists() and wrong(opened) == []
+
+
 @pytest.mark.parametrize(
     ("where", "said"),
-    [("prefect/slot-1/server.log", SECRET), ("cache/notes.log", json.dumps("letters/brzezina-case.txt"))],
+    [("cache/server.log", SECRET), ("cache/notes.log", json.dumps("letters/brzezina-case.txt"))],
 )
 def test_what_a_kill_left_is_found_by_the_later_proof_and_nothing_of_it_can_be_read_meanwhile(
     index: Path, source: Path, where: str, said: str

@@ -1,7 +1,7 @@
 """The command line: `pincite COMMAND`, or `python -m pincite COMMAND`.
 
 Exit codes: 0 all well, 1 some documents failed or a check fell short, 2 wrong use or a broken index, 3 no answer,
-130 interrupted, by Ctrl-C, SIGTERM (`docker stop`, `systemctl stop`, a cancel of the dashboard) or SIGHUP.
+130 interrupted, by Ctrl-C, SIGTERM (`docker stop`, a cancel of the dashboard) or SIGHUP.
 """
 
 import signal

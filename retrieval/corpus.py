@@ -7,6 +7,7 @@ leaves them out of everything, statistics included.
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,9 @@ class Passage:
 _MOST_AHEAD = 500
 """New documents that are read before a hit asks for them."""
 
+_MOST_READ = 4_000
+"""Single documents kept, those that were read last: each new version looks through them under the searcher's lock."""
+
 _MOST_KEPT = 8_000_000
 """Postings of asked terms kept in memory where the mapped ones can't be used as they are: 64 MB."""
 
@@ -50,11 +54,11 @@ class Corpus:
 
     def __init__(self, snapshot: Snapshot, earlier: "Corpus | None" = None) -> None:
         """What an `earlier` corpus of the index has read is used again, so that a new version costs what is new."""
-        changed = snapshot.follow(earlier.snapshot) if earlier else None
+        changed = snapshot.follow(earlier.snapshot) if earlier is not None else None
         self.version = snapshot.version
         self.space = snapshot.space
         self.snapshot: Snapshot = snapshot
-        cover = open_cover(snapshot, earlier.packs if earlier else ())
+        cover = open_cover(snapshot, () if earlier is None else earlier.packs)
         self.packs: tuple[Pack, ...] = cover.packs
         self._bases = np.cumsum([0, *(len(pack) for pack in self.packs)])
         self._runs = [_live_runs(*one, snapshot.keys) for one in zip(self.packs, cover.serves, strict=True)]
@@ -62,9 +66,9 @@ class Corpus:
         self._count = int(self.live.sum())
         self._postings: dict[str, bm25.TermPostings] = {}
         self._kept = 0
-        self._read: dict[str, LiveDocument] = {}
+        self._read: Mapping[str, LiveDocument] = {}  # replaced, never changed: other threads go through it
         self._begun: tuple[str, ...] = ()
-        if earlier and changed:
+        if earlier is not None and changed is not None:
             self._read = _unchanged(earlier._read, changed.ended)
             self._begun = tuple(map(document_name, changed.begun[:_MOST_AHEAD].tolist()))
 
@@ -119,11 +123,13 @@ class Corpus:
     def documents_of(self, document_ids: Sequence[str]) -> Mapping[str, LiveDocument]:
         """Single documents by id. Raises `VersionGone` when one was forgotten since the version was taken up."""
         known = self.documents if "documents" in self.__dict__ else self._read
-        if missing := [one for one in document_ids if one not in known]:
-            self._read |= self.snapshot.documents_of(missing)
-            if any(one not in self._read for one in missing):
-                raise VersionGone(GONE_MEANWHILE)
-        return known
+        missing = [one for one in document_ids if one not in known]
+        found = self.snapshot.documents_of(missing) if missing else {}
+        if any(one not in found for one in missing):
+            raise VersionGone(GONE_MEANWHILE)
+        if found:
+            self._read = _last({**self._read, **found}, _MOST_READ)
+        return {one: found[one] if one in found else known[one] for one in document_ids}
 
     def read_ahead(self) -> None:
         """Reads what the first searches of a version would: its statistics, and the documents that are new in it.
@@ -178,8 +184,8 @@ class Corpus:
         found = [(base, pack, pack.find(term)) for base, pack in zip(self._bases, self.packs, strict=False)]
         parts = [(base, pack.rows[at], pack.tf[at]) for base, pack, at in found if at.start < at.stop]
         if len(parts) == 1 and parts[0][0] == 0 and self.every_row_lives:
-            self._postings[term] = _term_postings(parts[0][1], parts[0][2])
-            return self._postings[term]
+            mapped = self._postings[term] = _term_postings(parts[0][1], parts[0][2])
+            return mapped
         empty = np.empty(0, dtype=np.int32)
         rows = np.concatenate([empty, *(rows + np.int32(base) for base, rows, _ in parts)])
         tf = np.concatenate([empty, *(tf for _, _, tf in parts)])
@@ -256,6 +262,11 @@ class Corpus:
                 f"{many} {what}, first of chunk {first.chunk_id}: run `pincite verify`, "
                 "then restore the index folder from a copy or index again into a new folder"
             )
+
+
+def _last(documents: Mapping[str, LiveDocument], most: int) -> Mapping[str, LiveDocument]:
+    """At most so many of these, the last ones."""
+    return dict(islice(documents.items(), max(0, len(documents) - most), None))
 
 
 def _unchanged(documents: Mapping[str, LiveDocument], changed: np.ndarray) -> dict[str, LiveDocument]:

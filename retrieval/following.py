@@ -16,6 +16,9 @@ IDLE_S = 600.0  # so long after the last search nobody is waited for
 AGAIN_S = 60.0  # between two calls where nothing was written: what is held must not run out
 SEARCHES = 10  # what asks more often stays open
 
+_State = tuple[int, int, int]  # inode, size in bytes, time of modification in ns
+_States = tuple[_State | None, ...]  # of each file; None where there is none
+
 
 class Follower:
     """A thread that calls `take_up` when the ledger was written, from the tenth search on while searches go on."""
@@ -41,8 +44,7 @@ class Follower:
         if self._searches >= SEARCHES and self._thread is None:
             with self._lock:
                 if self._thread is None and not self._ended.is_set():
-                    self._thread = threading.Thread(target=self._follow, name="follow the index", daemon=True)
-                    self._thread.start()
+                    self._begin()
 
     def end(self) -> None:
         """Returns when the thread has ended; none begins any more."""
@@ -52,28 +54,35 @@ class Follower:
         if thread is not None:
             thread.join()
 
-    def _follow(self) -> None:
+    def _begin(self) -> None:
+        """Looks before the thread begins, so that what is written from now on is taken up however late it comes."""
+        self._thread = threading.Thread(
+            target=self._follow, args=(self._look(),), name="follow the index", daemon=True
+        )
+        self._thread.start()
+
+    def _follow(self, seen: _States) -> None:
         try:
-            self._take_up_what_comes()
+            self._take_up_what_comes(seen)
         except PinciteError:
             return  # the next search meets the same, and says it to whoever asked
         finally:
             with self._lock:
                 self._thread = None
 
-    def _take_up_what_comes(self) -> None:
-        seen, called_at = self._look(), time.monotonic()
+    def _take_up_what_comes(self, seen: _States) -> None:
+        called_at = time.monotonic()
         while not self._ended.wait(LOOK_S) and time.monotonic() - self._asked_at < IDLE_S:
             if (now := self._look()) != seen or time.monotonic() - called_at > AGAIN_S:
                 seen, called_at = now, time.monotonic()
                 self._take_up()
 
-    def _look(self) -> tuple[tuple[int, int, int] | None, ...]:
+    def _look(self) -> _States:
         """What a commit changes: of the ledger and its log."""
         return tuple(map(_state_of, self._files))
 
 
-def _state_of(path: Path) -> tuple[int, int, int] | None:
+def _state_of(path: Path) -> _State | None:
     try:
         status = path.stat()
     except FileNotFoundError:

@@ -232,23 +232,33 @@ class Searcher:
         A forgetting takes documents away from every version, also under a lease, and a vacuum what is not yet held.
         """
         for _ in range(_TRIES - 1):
+            corpus = self._corpus
             try:
-                return self._asked(ask)
+                corpus = self._corpus_now()
+                return self._asked(corpus, ask)
             except VersionGone:
-                with self._lock:
-                    self._corpus = None
-        return self._asked(ask)
+                self._drop(corpus)
+        return self._asked(self._corpus_now(), ask)
 
-    def _asked(self, ask: Callable[[Corpus], Answer]) -> Answer:
+    def _drop(self, failed: Corpus | None) -> None:
+        """Makes the next search begin anew, unless another thread has done it meanwhile."""
+        with self._lock:
+            if self._corpus is failed:
+                self._corpus = None
+
+    def _asked(self, corpus: Corpus, ask: Callable[[Corpus], Answer]) -> Answer:
         """What comes back is of a version that is held: its passages can be opened, whatever a vacuum does."""
-        corpus = self._corpus_now()
         answer = ask(corpus)
         if not self._lease.holds(corpus.version):
             self._lease.hold(corpus.version)
         return answer
 
     def _corpus_now(self) -> Corpus:
-        """The newest version; who finds it taken up waits for nobody."""
+        """The newest version, held where no thread follows.
+
+        While one does, who finds it taken up waits for nobody; else for who takes one up, and at times for who
+        writes the ledger.
+        """
         if self._pinned is not None:
             return self._corpus_pinned(self._pinned)
         corpus = self._corpus
@@ -256,7 +266,7 @@ class Searcher:
             corpus = self._newest()
         if not self._follower.follows:
             with self._lock:  # another thread may have come to a newer one
-                self._lease.hold((self._corpus or corpus).version)
+                self._lease.hold((corpus if self._corpus is None else self._corpus).version)
         return corpus
 
     def _corpus_pinned(self, version: int) -> Corpus:

@@ -6,6 +6,7 @@ Page numbers are 1-based. A bbox is (x0, top, x1, bottom) in PDF points from the
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Literal
 
 BlockKind = Literal["heading", "paragraph", "table", "code", "list"]
@@ -186,6 +187,13 @@ class Policy:
     )
     extractors: Mapping[str, str] = field(default_factory=dict)  # name to its version now: another is stale
     follow_links_out: bool = True  # whether links of a folder that lead out of it are read
+    own: Mapping[str, str] = field(
+        default_factory=dict
+    )  # suffix to the version of the user's extractor for it
+
+    def limits_of(self, path: str) -> str:
+        """What a failure of this document depends on beside its file and the recipe."""
+        return self.limits + self.own.get(PurePosixPath(path).suffix.lower(), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ def lease(run: Run, document_id: str, policy: Policy, seconds: float) -> Job | N
     documents, runs = ledger.documents, ledger.runs
     alive = sa.exists().where(runs.c.run_id == run.run_id, runs.c.state == "running")
     with transactions.writing(run.index.engine) as connection:
+        path = connection.scalar(sa.select(documents.c.path).where(documents.c.document_id == document_id))
         row = connection.execute(
             documents.update()
             .where(documents.c.document_id == document_id, documents.c.state == "pending", alive)
@@ -41,7 +42,7 @@ def lease(run: Run, document_id: str, policy: Policy, seconds: float) -> Job | N
                 revision=documents.c.revision + 1,
                 attempts=documents.c.attempts + 1,
                 recipe=policy.recipe,
-                limits=policy.limits,
+                limits=policy.limits_of(path or ""),
             )
             .returning(documents)
         ).first()

@@ -48,13 +48,14 @@ class Lease:
         with self._lock:
             if version == self._version and time.monotonic() < self._refresh_at:
                 return
+            # As the ledger counts: from before the wait for who writes it, which may take a minute.
+            now = time.monotonic()
             try:
                 self._write(version)
             except VersionGone:
                 raise
             except (UsageError, IndexBusy) as error:
                 self._read_without(version, error)
-            now = time.monotonic()
             self._version, self._refresh_at = version, now + _REFRESH_S
             former = {held: min(until, now + _AFTERWARDS_S) for held, until in self._until.items()}
             self._until = {held: until for held, until in former.items() if until > now} | {

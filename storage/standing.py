@@ -63,7 +63,7 @@ def _asked(row: Row, policy: Policy) -> bool:
 
 
 def _other_settings(row: Row, policy: Policy) -> bool:
-    return bool((row["recipe"], row["limits"]) != (policy.recipe, policy.limits))
+    return bool((row["recipe"], row["limits"]) != (policy.recipe, policy.limits_of(row["path"])))
 
 
 @dataclass(frozen=True, slots=True)

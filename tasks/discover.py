@@ -57,13 +57,13 @@ def _times(file: SourceFile) -> tuple[int, int, int]:
 
 def _out_of_sight(listed: Sequence[SourceFile], known: Iterable[str]) -> Iterator[SourceFile]:
     """Known documents below a folder that can't be listed, or behind a link that leads nowhere now."""
-    closed = {file.path.rstrip("/"): file.unreadable for file in listed if file.unreadable}
+    closed = {file.path.rstrip("/"): file for file in listed if file.unreadable}
     there = {file.path for file in listed}
     for path in sorted(set(known) - there) if closed else ():
         parts = path.split("/")
         above = next((a for n in range(1, len(parts)) if (a := "/".join(parts[:n])) in closed), None)
         if above is not None:
-            yield unreadable(path, f"{above}: {closed[above]}")
+            yield unreadable(path, f"{above}: {closed[above].unreadable}", closed[above].kind)
 
 
 def look(

@@ -45,6 +45,10 @@ class Folder:
             digest = sha256_of(Path(file.absolute))
         except OSError as error:
             return replace(file, unreadable=f"can't be read: {error.strerror}")
+        if not self.follow_links_out and (out := _leads_out(os.path.realpath(self.root), file.absolute)):
+            return replace(
+                file, unreadable=out, kind="unfit"
+            )  # it was swapped for a link since it was listed
         settled = file.ctime_ns < (before - FRESH_S) * 1e9
         return replace(file, sha256=digest, ctime_ns=file.ctime_ns if settled else 0)
 
@@ -128,10 +132,7 @@ class _Walk:
         """Why a link is not followed; "" for one that is, for one that leads nowhere, and for what is no link."""
         if self._bound is None or not entry.is_symlink() or not os.path.exists(entry.path):
             return ""
-        end = os.path.realpath(entry.path)
-        if os.path.commonpath([self._bound, end]) == self._bound:
-            return ""
-        return f"a link that leads out of the source, to {end}: with follow_links_out = true it is read"
+        return _leads_out(self._bound, entry.path)
 
     def _take_folder(self, prefix: str, path: str, linked: bool) -> None:
         if self._patterns.bar(prefix):
@@ -151,6 +152,15 @@ class _Walk:
             found = [entry for entry in entries if not entry.name.startswith(".")]
         of_an_index = {LEDGER_FILE, LOCK_FILE} <= {entry.name for entry in found}
         return [] if of_an_index else found
+
+
+def _leads_out(bound: str, path: str) -> str:
+    """Why a path is not below the real path `bound`; "" where it is."""
+    end = os.path.realpath(path)
+    if os.path.commonpath([bound, end]) == bound:
+        return ""
+    shown = os.fsencode(end).decode("utf-8", "backslashreplace")
+    return f"a link that leads out of the source, to {shown}: with follow_links_out = true it is read"
 
 
 def _identity(info: os.stat_result) -> Identity:

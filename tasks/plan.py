@@ -50,9 +50,7 @@ def policy_of(
     now: float | None = None,
 ) -> Policy:
     """Which documents a run takes up; `retry`, `confirmed_deletions` and `now` as in `Policy`."""
-    own = [version_of(address) for _, address in sorted(settings.extractors.items())]
-    failing = [limits_digest(settings), extractors_digest(), *own]
-    limits = hashlib.sha256("".join(failing).encode()).hexdigest()[:16]
+    limits = hashlib.sha256(f"{limits_digest(settings)}{extractors_digest()}".encode()).hexdigest()[:16]
     return Policy(
         recipe(settings),
         limits,
@@ -61,6 +59,7 @@ def policy_of(
         confirmed_deletions,
         now,
         follow_links_out=settings.follow_links_out,
+        own={suffix: version_of(address) for suffix, address in settings.extractors.items()},
     )
 
 

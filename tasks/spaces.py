@@ -1,6 +1,6 @@
 """What settings mean for an index that is there: they follow its space where they name none."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from schemas.settings import PIPELINE_VERSION, Settings, completed, recipe
 from storage.index import Index, has_index
 from storage.spaces import Kept, spaces_of
 from storage.staleness import extractors_in_use
-from tasks.extraction.formats import current_version
+from tasks.extraction.formats import FORMATS, current_version
+from tasks.extraction.own import version_of
 from tasks.plan import policy_of, space_of
 
 
@@ -70,7 +71,7 @@ def policy_for(
 ) -> Policy:
     """As `policy_of`; also what another version of its extractor made is taken up."""
     policy = policy_of(settings, retry, confirmed_deletions, now)
-    return replace(policy, extractors=current_versions(index))
+    return replace(policy, extractors=current_versions(index, settings))
 
 
 def configuration(index: Index, settings: Settings) -> Configuration:
@@ -87,11 +88,24 @@ def configuration(index: Index, settings: Settings) -> Configuration:
     except ModelUnavailable:
         if settings.model:
             raise
-        return Configuration(recipe(settings), extractors=current_versions(index))
-    return Configuration(recipe(settings), space, current_versions(index))
+        return Configuration(recipe(settings), extractors=current_versions(index, settings))
+    return Configuration(recipe(settings), space, current_versions(index, settings))
 
 
-def current_versions(index: Index) -> Mapping[str, str]:
-    """The versions now of the extractors that made what is in the index and that are still here."""
-    versions = {name: current_version(name) for name in extractors_in_use(index)}
+def current_versions(index: Index, settings: Settings) -> Mapping[str, str]:
+    """The versions now of the extractors that made what is in the index: the product's, and the settings' own.
+
+    No module is looked for because an index names it: it may be another's. Before own extractors were stamped with
+    their addresses, they had names of their own: what bears one is read again where the settings have extractors.
+    """
+    addresses = set(settings.extractors.values())
+    versions = {name: _version_now(name, addresses) for name in extractors_in_use(index)}
     return {name: version for name, version in versions.items() if version is not None}
+
+
+def _version_now(name: str, addresses: Set[str]) -> str | None:
+    if name in FORMATS:
+        return current_version(name)
+    if name in addresses:
+        return version_of(name) or None
+    return "named by its address" if addresses and ":" not in name else None

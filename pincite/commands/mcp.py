@@ -1,5 +1,6 @@
 """`pincite mcp`."""
 
+import signal
 from pathlib import Path
 
 from flows.settings import load_settings
@@ -12,6 +13,9 @@ def mcp(index: IndexOption = DEFAULT_INDEX) -> None:
     from dashboard.serving import Serving
     from dashboard.work import Work
 
+    for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(sign) is not signal.SIG_IGN:
+            signal.signal(sign, signal.SIG_DFL)  # a thread that reads standard input can't be interrupted
     serving = Serving.open(Path(index), load_settings(), None, Work())
     try:
         create_mcp(lambda: serving).run("stdio")

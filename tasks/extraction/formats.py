@@ -109,11 +109,7 @@ def extract(path: Path, settings: Settings, progress: Progress, sketch: "Sketch 
 
 
 def current_version(extractor: str) -> str | None:
-    """What an extractor stamps now, the product's or a user's; None for one that is neither or can't run here."""
-    if ":" in extractor:
-        return own.version_of(extractor) or None
-    if extractor not in FORMATS:
-        return None
+    """What an extractor of the product, a key of `FORMATS`, stamps now; None for one that can't run here."""
     module, _ = FORMATS[extractor].extractor.split(":")
     loaded = importlib.import_module(f"tasks.extraction.{module}")
     try:

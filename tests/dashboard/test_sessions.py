@@ -191,15 +191,16 @@ def test_a_damaged_key_is_told_with_its_file_and_remedy(
     damaged: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = tmp_path / "sessions" / "key"
-    cookie = Sessions({}, SessionStore(tmp_path)).begin("anonymous", 1_000)
+    _, cookie = Sessions({}, SessionStore(tmp_path)).begin("anonymous", 1_000)
     assert caplog.text == ""
     key.write_bytes(damaged)
     sessions = Sessions({}, SessionStore(tmp_path))
     assert str(key) in caplog.text and "Delete the file" in caplog.text
-    assert sessions.read(cookie, 1_000) is None and sessions.read(sessions.begin("anonymous", 1_000), 1_000)
+    _, another = sessions.begin("anonymous", 1_000)
+    assert sessions.read(cookie, 1_000) is None and sessions.read(another, 1_000)
     key.unlink()
     caplog.clear()
-    mended = Sessions({}, SessionStore(tmp_path)).begin("anonymous", 1_000)
+    _, mended = Sessions({}, SessionStore(tmp_path)).begin("anonymous", 1_000)
     assert Sessions({}, SessionStore(tmp_path)).read(mended, 1_000) and caplog.text == ""
 
 

@@ -1,6 +1,7 @@
 """`pincite mcp` with the real client of the protocol, over standard input and output and over HTTP."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -203,3 +204,20 @@ def test_the_same_tools_are_served_over_http(index: Path) -> None:
     with serving(index) as server:
         connected(f"{server.url}/mcp", talk)
         assert server.end() == (0, "")
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_by_a_signal_while_its_input_is_open(index: Path, sign: signal.Signals) -> None:
+    command = [sys.executable, "-m", "pincite", "mcp", "--index", str(index)]
+    with subprocess.Popen(
+        ["env", "--default-signal=INT", *command], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as served:
+        try:
+            assert served.stdin is not None and served.stdout is not None
+            served.stdin.write(b"no JSON\n")
+            served.stdin.flush()
+            assert served.stdout.readline(), "it answers"
+            served.send_signal(sign)
+            assert served.wait(60) == -sign
+        finally:
+            served.kill()

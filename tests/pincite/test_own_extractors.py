@@ -28,6 +28,7 @@ def test_a_changed_extractor_reads_again_what_it_made_and_what_it_failed_and_not
     (docs / "a.log").write_text("The pump hums.")
     (docs / "b.log").write_text("The valve sticks.")
     (docs / "c.txt").write_text("The product reads this.")
+    (docs / "empty.txt").write_text("")
     own = {
         "PYTHONPATH": os.pathsep.join([str(module.parent), str(ROOT)]),
         "PINCITE_EXTRACTORS": json.dumps({".log": "logs:extract"}),
@@ -37,10 +38,13 @@ def test_a_changed_extractor_reads_again_what_it_made_and_what_it_failed_and_not
         told = json.loads(pincite("index", docs, "--json", cwd=tmp_path, **own).stdout)
         return told["indexed"], told["unchanged"], told["failed"]
 
-    assert index() == (2, 0, 1)
-    assert index() == (0, 2, 1)
+    assert index() == (2, 0, 2)
+    assert index() == (0, 2, 2)
     module.write_text(FIRST.replace('"pump" not in text', "not text"))
     (stale,) = json.loads(pincite("documents", "--state", "stale", "--json", cwd=tmp_path, **own).stdout)
     assert stale["document"] == "a.log" and "made with the extractor logs:extract" in str(stale)
-    assert index() == (2, 1, 0)
-    assert index() == (0, 3, 0)
+    assert index() == (2, 1, 1)
+    assert index() == (0, 3, 1)
+    documents = json.loads(pincite("documents", "--attempts", "--json", cwd=tmp_path, **own).stdout)
+    made = {one["document"]: len(one["history"]) for one in documents}
+    assert made == {"a.log": 2, "b.log": 2, "c.txt": 1, "empty.txt": 1}, "another's failure waits"

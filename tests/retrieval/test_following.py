@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from retrieval import corpus as corpora
 from retrieval import following
 from retrieval.corpus import Corpus
 from retrieval.following import Follower
@@ -40,11 +41,9 @@ def asked_often(follower: Follower) -> None:
         follower.asked()
 
 
-def written(ledger: Path) -> bool:
-    """Writes it: the thread may have begun after an earlier time."""
+def write(ledger: Path) -> None:
     with ledger.open("a") as file:
         file.write("more")
-    return True
 
 
 @pytest.fixture
@@ -67,7 +66,6 @@ def test_a_version_is_taken_up_before_a_search_asks_for_it(small_index: Any) -> 
             assert not followers()  # who asks once does not stay open
             first = searcher.search("zebra", mode="bm25").version
         assert followers()
-        time.sleep(0.5)  # its first look
         small_index.write({"a.txt": ["zebra new"]})
         assert wait_for(lambda: max(held(small_index.path)) > first)
         found = searcher.search("zebra", mode="bm25")
@@ -85,13 +83,34 @@ def test_a_pinned_reader_follows_nothing(small_index: Any) -> None:
 
 
 def test_it_ends_when_nobody_searches_and_begins_anew(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "IDLE_S", 1.0)
     taken: list[int] = []
     follower = Follower(ledger, lambda: taken.append(1))
     asked_often(follower)
-    assert followers() and wait_for(lambda: not followers())
+    assert followers()
+    monkeypatch.setattr(following, "IDLE_S", 0.0)
+    assert wait_for(lambda: not followers()) and not taken
+    monkeypatch.undo()
     asked_often(follower)
-    assert wait_for(lambda: written(ledger) and bool(taken))
+    write(ledger)
+    assert wait_for(lambda: bool(taken))
+    follower.end()
+
+
+def test_what_is_written_before_its_thread_comes_to_look_is_taken_up(
+    ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, wrote, taken = Follower._look, threading.Event(), threading.Event()
+
+    def late(follower: Follower) -> Any:
+        assert threading.current_thread() not in followers() or wrote.wait(20.0)
+        return look(follower)
+
+    monkeypatch.setattr(Follower, "_look", late)
+    follower = Follower(ledger, taken.set)
+    asked_often(follower)
+    write(ledger)
+    wrote.set()
+    assert taken.wait(20.0)
     follower.end()
 
 
@@ -101,7 +120,8 @@ def test_what_goes_wrong_is_left_to_the_next_search(ledger: Path) -> None:
 
     follower = Follower(ledger, fail)
     asked_often(follower)
-    assert wait_for(lambda: written(ledger) and not followers())
+    write(ledger)
+    assert wait_for(lambda: not followers())
     follower.end()
 
 
@@ -132,3 +152,26 @@ def test_documents_that_were_read_stay_read_only_while_their_revision_lives(smal
             "1.txt",
             "3.txt",
         }
+
+
+def test_documents_that_were_read_are_kept_up_to_a_number_the_newest_first(
+    small_index: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpora, "_MOST_READ", 3)
+    small_index.write({f"{number}.txt": [f"zebra {number}"] for number in range(5)})
+    with Index.open(small_index.path) as index:
+        with index.snapshot() as snapshot:
+            ids = [document.document_id for document in snapshot.documents()]
+        with index.snapshot() as snapshot:
+            corpus = Corpus(snapshot)
+        assert list(corpus.documents_of(ids)) == ids
+        assert list(corpus._read) == ids[2:]
+        assert list(corpus.documents_of(ids[:3])) == ids[:3]
+        assert list(corpus._read) == [ids[4], *ids[:2]]
+        for turn in range(4):  # what is read ahead counts too
+            small_index.write({f"{number}.txt": [f"zebra {number} {turn}"] for number in range(5)})
+            with index.snapshot() as snapshot:
+                corpus = Corpus(snapshot, corpus)
+            corpus.read_ahead()
+            assert len(corpus._read) == 3
+            assert corpus.documents_of(ids) == snapshot.documents_of(ids)

@@ -1,5 +1,6 @@
 """Taking up a new version beside searches: each sees the newest, none waits in vain, and what it shows is held."""
 
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,11 +17,13 @@ from retrieval import following
 from retrieval.corpus import Corpus
 from retrieval.search import Searcher, open_index
 from schemas.errors import IndexBroken
-from storage import ledger, transactions
+from storage import ledger, readers, transactions
 from storage.cache import open_cover
 from storage.index import Index
 from storage.readers import Lease, living
-from tests.retrieval.test_forgotten import forgotten
+from storage.snapshot import Snapshot, document_name, document_numbers
+from tests.retrieval.test_following import held, wait_for
+from tests.retrieval.test_forgotten import DOCUMENTS, forgotten
 from tests.storage.building import SPACE, fill
 from tests.storage.maintaining import compacted, vacuumed
 from tests.storage.migrating import WIDE, begun, builder_of, make, move, nightly
@@ -43,7 +46,6 @@ def followed(path: Path) -> Iterator[Searcher]:
         for _ in range(following.SEARCHES):
             searcher.search("zebra", mode="bm25")
         assert searcher._follower.follows
-        time.sleep(0.3)  # its first look
         yield searcher
 
 
@@ -112,7 +114,7 @@ def test_a_version_that_the_follower_took_up_by_half_is_taken_up_whole_by_the_ne
         monkeypatch.undo()
         small_index.write({"a.txt": ["zebra newer"]})
         assert contents(searcher) == ["zebra newer"]
-        assert searcher._follower.follows, "it began anew"
+        assert wait_for(lambda: bool(contents(searcher)) and searcher._follower.follows), "it began anew"
 
 
 def test_what_is_written_is_found_by_the_next_search_whatever_the_follower_does(small_index: Any) -> None:
@@ -207,3 +209,164 @@ def test_a_lease_holds_what_later_versions_have_and_nothing_of_former_ones(small
         assert [lease.holds(version) for version in (1, 2, 3)] == [False, True, True]
         lease.release()
         assert not lease.holds(3)
+
+
+def test_a_version_is_taken_up_whatever_searches_of_the_one_before_read_meanwhile(
+    small_index: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names, read = [f"{number}.txt" for number in range(6)], []
+    small_index.write({name: [f"zebra {name}"] for name in names})
+    with Index.open(small_index.path) as index, ThreadPoolExecutor(1) as other:
+        with index.snapshot() as snapshot:
+            earlier = Corpus(snapshot)
+        ids = list(map(document_name, snapshot.keys.documents.tolist()))
+        earlier.documents_of(ids[:2])
+        small_index.write({name: [f"zebra {name}"] for name in names[1:]})
+
+        def meanwhile(asked: Any) -> Any:
+            read.append(other.submit(earlier.documents_of, ids).result(WAIT_S))
+            return document_numbers(asked)
+
+        monkeypatch.setattr(corpora, "document_numbers", meanwhile)
+        with index.snapshot() as snapshot:
+            later = Corpus(snapshot, earlier)
+        assert [sorted(documents) for documents in read] == [ids]
+        assert later._read.keys() < set(ids)
+        live = list(map(document_name, snapshot.keys.documents.tolist()))
+        assert later.documents_of(live) == snapshot.documents_of(live)
+
+
+def test_threads_that_read_documents_at_once_have_those_that_they_asked_for(
+    small_index: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpora, "_MOST_READ", 5)
+    small_index.write({f"{number}.txt": [f"zebra {number}"] for number in range(12)})
+    with Index.open(small_index.path) as index, ThreadPoolExecutor(4) as others:
+        with index.snapshot() as snapshot:
+            newest = [Corpus(snapshot)]
+        ids = list(map(document_name, snapshot.keys.documents.tolist()))
+        whole = snapshot.documents_of(ids)
+
+        def ask(seed: int) -> bool:
+            asked = random.Random(seed).sample(ids, 4)
+            return newest[-1].documents_of(asked) == {one: whole[one] for one in asked}
+
+        asking = [others.submit(ask, seed) for seed in range(300)]
+        while not all(one.done() for one in asking):
+            with index.snapshot() as snapshot:
+                newest.append(Corpus(snapshot, newest[-1]))
+        assert all(one.result() for one in asking)
+
+
+def test_postings_are_there_for_who_read_them_though_another_thread_makes_room(small_index: Any) -> None:
+    class Emptied(dict[str, Any]):
+        def __setitem__(self, term: str, postings: Any) -> None:
+            """Another thread has emptied it when this one looks again."""
+
+    small_index.write({"a.txt": ["zebra lion"]})
+    with Index.open(small_index.path) as index, index.snapshot() as snapshot:
+        corpus = Corpus(snapshot)
+        corpus._postings = Emptied()
+        assert corpus._postings_of("zebra").rows.tolist() == [0]
+
+
+def test_a_search_that_began_before_all_was_deleted_leaves_the_lease_on_the_newest_version(
+    small_index: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached, opened, newest_version = threading.Event(), threading.Event(), Index.newest_version
+    small_index.write({"a.txt": ["zebra"]})
+
+    def late(index: Index) -> int:
+        newest = newest_version(index)
+        if threading.current_thread() is not threading.main_thread():
+            reached.set()
+            assert opened.wait(WAIT_S)
+        return newest
+
+    with open_index(small_index.path) as searcher, ThreadPoolExecutor(1) as other:
+        assert contents(searcher) == ["zebra"]
+        monkeypatch.setattr(Index, "newest_version", late)
+        before = other.submit(contents, searcher)
+        assert reached.wait(WAIT_S)
+        small_index.write({})
+        assert contents(searcher) == []
+        opened.set()
+        assert before.result(WAIT_S) == ["zebra"]
+        with Index.open(small_index.path) as index, transactions.reading(index.engine) as connection:
+            last = max(living(connection), key=lambda row: row.lease_until)
+        assert last.version == max(held(small_index.path)) == newest_version(index)
+
+
+def test_a_version_without_chunks_is_taken_over_by_the_next(
+    small_index: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_index.write({"a.txt": ["zebra"]})
+    followed_from: list[int] = []
+    follow = Snapshot.follow
+
+    def told(snapshot: Snapshot, earlier: Snapshot) -> Any:
+        followed_from.append(earlier.version)
+        return follow(snapshot, earlier)
+
+    with open_index(small_index.path) as searcher:
+        small_index.write({})
+        empty = searcher.search("zebra", mode="bm25")
+        assert not empty.hits
+        small_index.write({"b.txt": ["zebra again"]})
+        monkeypatch.setattr(Snapshot, "follow", told)
+        assert contents(searcher) == ["zebra again"]
+    assert followed_from == [empty.version]
+
+
+def test_searches_during_which_a_document_is_forgotten_take_up_the_next_version_once(
+    small_index: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches, hits, made = 8, Searcher._hits, []
+    begun, forgot = threading.Barrier(searches + 1), threading.Event()
+    monkeypatch.setattr(following, "SEARCHES", 1_000)
+
+    def late(searcher: Searcher, corpus: Corpus, kept: Any) -> Any:
+        if not forgot.is_set():
+            begun.wait(WAIT_S)
+            assert forgot.wait(WAIT_S)
+        return hits(searcher, corpus, kept)
+
+    def counted(snapshot: Any, known: Any) -> Any:
+        made.append(snapshot.version)
+        return open_cover(snapshot, known)
+
+    small_index.write(DOCUMENTS)
+    with open_index(small_index.path) as searcher, ThreadPoolExecutor(searches) as others:
+        before = searcher.search("zebra", mode="bm25").version
+        monkeypatch.setattr(corpora, "open_cover", counted)
+        monkeypatch.setattr(Searcher, "_hits", late)
+        asked = [others.submit(contents, searcher) for _ in range(searches)]
+        begun.wait(WAIT_S)
+        forgotten(small_index.path)
+        forgot.set()
+        assert [one.result(WAIT_S) for one in asked] == [["zebra kept"]] * searches
+    assert len(made) == 1 and made[0] > before
+
+
+def test_a_lease_holds_no_former_version_longer_than_the_ledger_says(
+    small_index: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "_AFTERWARDS_S", 0.3)
+    writing = transactions.writing
+
+    @contextmanager
+    def late(engine: sa.Engine) -> Iterator[sa.Connection]:
+        time.sleep(0.4)  # another process writes
+        with writing(engine) as connection:
+            yield connection
+
+    small_index.write({"a.txt": ["zebra"]})
+    small_index.write({"a.txt": ["zebra new"]})
+    with Index.open(small_index.path) as opened:
+        lease = Lease(opened.engine)
+        lease.hold(1)
+        monkeypatch.setattr(transactions, "writing", late)
+        lease.hold(2)
+        assert held(small_index.path) == {2}
+        assert [lease.holds(version) for version in (1, 2)] == [False, True]
+        lease.release()

@@ -241,6 +241,7 @@ def test_a_writer_that_never_pauses_does_not_keep_the_switch_out(index: Path, so
             wait_for_a_version(opened)
             began = time.monotonic()
             migration = begun(opened, target)
+            wait_for_a_version(opened)  # also while it is built
             build(opened, migration)
             assert move(opened, migration, migration.target)
             took.append(time.monotonic() - began)

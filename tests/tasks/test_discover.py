@@ -141,15 +141,39 @@ def test_links_out_of_the_source_are_listed_with_their_reason_where_they_are_not
     (tmp_path / f"{source.name}-2").mkdir()
     (source / "inside.txt").symlink_to("three.txt")
     (source / "nowhere").symlink_to("nothing")
+    unnamable = os.fsencode(tmp_path / "caf") + b"\xe9"
+    os.mkdir(unnamable)
+    os.symlink(unnamable, os.fsencode(source / "cafe"))
     followed = {file.path for file in list_files(source)}
     assert {"out/secret.txt", "secret.txt", "inside.txt"} <= followed
     listed = {file.path: file for file in list_files(source, follow_links_out=False)}
     refused = {path for path, file in listed.items() if "leads out of the source" in file.unreadable}
-    assert refused == {"out/", "secret.txt", "beside/"}
+    assert refused == {"out/", "secret.txt", "beside/", "cafe/"}
+    assert r"caf\xe9" in listed["cafe/"].unreadable
     assert all(listed[path].kind == "unfit" and not listed[path].absolute for path in refused)
     assert str(outside) in listed["out/"].unreadable and "out/secret.txt" not in listed
     assert not listed["inside.txt"].unreadable and "No such file" in listed["nowhere"].unreadable
     assert followed - {"out/secret.txt", "secret.txt"} <= set(listed)
+
+
+def test_a_file_that_was_swapped_for_a_link_out_is_not_read_and_what_was_behind_one_is_unfit(
+    tmp_path: Path, source: Path
+) -> None:
+    outside = tmp_path / "outside"
+    fill(outside, {"secret.txt": "secret"})
+    (source / "out").symlink_to(outside)
+    (source / "three.txt").write_text("three")
+    bound = Folder(source, Patterns(), follow_links_out=False)
+    listed = bound.list_files()
+    (source / "three.txt").unlink()
+    (source / "three.txt").symlink_to(outside / "secret.txt")
+    known = {"out/secret.txt": SourceFile("out/secret.txt", "", 1, 1, 1, "0" * 64)}
+    seen = {file.path: file for file in look(bound, known, listed)}
+    assert {path: (file.kind, file.sha256) for path, file in seen.items()} == {
+        "out/": ("unfit", ""),
+        "out/secret.txt": ("unfit", ""),
+        "three.txt": ("unfit", ""),
+    }
 
 
 def test_a_linked_folder_outside_is_entered_once_under_its_first_name(tmp_path: Path, source: Path) -> None:

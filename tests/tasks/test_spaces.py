@@ -1,5 +1,6 @@
 """What settings mean: those that name nothing follow the index, and each extractor tells its version."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,12 @@ import pytest
 from encoders.models import resolve_model
 from schemas.errors import SpaceMismatch
 from schemas.settings import DEFAULT_MODEL, Settings
+from storage import ledger, transactions
 from storage.index import Index
 from storage.spaces import spaces_of
 from tasks.extraction.formats import FORMATS, current_version, extract
-from tasks.spaces import configuration, made_or_opened, resolved, setting_of
+from tasks.spaces import configuration, current_versions, made_or_opened, resolved, setting_of
+from tests.storage import building
 
 USE = "universal-sentence-encoder-multilingual-3"
 
@@ -54,4 +57,27 @@ def test_an_extractor_tells_the_version_that_it_stamps(tmp_path: Path) -> None:
         extraction = extract(path, Settings(), lambda _page: None)
         assert (extraction.extractor, extraction.extractor_version) == (name, current_version(name))
     assert all(current_version(name) for name in FORMATS)
-    assert current_version("one of the user's") is None
+
+
+def test_no_module_is_looked_for_because_an_index_names_it_and_old_stamps_are_stale(
+    tmp_path: Path,
+) -> None:
+    index, source = tmp_path / "index", tmp_path / "source"
+    source.mkdir()
+
+    def told(settings: Settings) -> dict[str, str]:
+        with Index.open(index) as opened:
+            return dict(current_versions(opened, settings))
+
+    def stamp(name: str) -> None:
+        with Index.open(index) as opened, transactions.writing(opened.engine) as connection:
+            connection.execute(ledger.revisions.update().values(extractor=name))
+
+    building.reindex(index, building.fill(source, {"a.txt": "# A\n\na"}))
+    own = Settings(extractors={".log": "tests.doubles.faults:extract_by_first_word"})
+    stamp("this.module:function")
+    assert told(own) == told(Settings()) == {} and "this" not in sys.modules
+    stamp("log")  # as it was before own extractors were stamped with their address
+    assert told(Settings()) == {} and told(own) == {"log": "named by its address"}
+    stamp(own.extractors[".log"])
+    assert told(Settings()) == {} and told(own).keys() == {own.extractors[".log"]}

@@ -1,7 +1,8 @@
 """Packs of the search cache that a run makes before its commit, so that no search waits until they are made.
 
-Made only while somebody reads: else the end of the run makes them. A pack whose commit never came serves nothing,
-and goes when it is joined with others.
+Made only while somebody reads: else the end of the run makes them. A pack whose commit never came serves nothing
+of it. The end of a run deletes it (`cache.refresh_cache`), unless it was joined with units that only it has; then the
+end of the first run at which another pack has them.
 """
 
 import logging
@@ -24,21 +25,31 @@ class PacksAhead:
 
     def __init__(self) -> None:
         self._known: tuple[Pack, ...] = ()
+        self._given_up = False
 
     def make(self, index: Index, written: Sequence[Segment], space_id: int, join: bool = True) -> None:
         """The pack of the segments that are to begin in one version; joined with small ones where `join` says so.
 
-        It never fails the run: what goes wrong is logged, and the first search makes good for it.
+        It never fails the run: what goes wrong is logged, and the first search makes good for it. Where the folder
+        can't be written, the run tries it once.
         """
         unit = unit_of([one for one in written if one.kind != "texts"])
-        if not unit.rows:
+        if self._given_up or not unit.rows:
             return
         try:
             snapshot = _read_by_somebody(index)
             if snapshot is not None and snapshot.space_id == space_id:
                 self._known = packed_ahead(snapshot, self._known, unit, join)
-        except (PinciteError, OSError) as error:
+        except PinciteError as error:
             _logger.warning("the search cache of %s was not made ahead: %s", index.path, error)
+        except OSError as error:
+            self._known, self._given_up = (), True
+            _logger.warning(
+                "the search cache of %s is not made ahead by this run any more, but by searches: %s. See that the "
+                "folder may be written and that the disk has room",
+                index.path,
+                error,
+            )
 
 
 def _read_by_somebody(index: Index) -> Snapshot | None:

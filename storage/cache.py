@@ -25,7 +25,7 @@ from storage.cache_lock import sharing_cache
 from storage.index import Index
 from storage.pack_file import Damaged, map_file
 from storage.packing import pack_units
-from storage.packs import Pack, join_packs, parse_pack, units_in
+from storage.packs import Pack, Serving, join_packs, parse_pack, units_in
 from storage.segments import Segment
 from storage.snapshot import Snapshot, Unit, unit_of
 
@@ -74,12 +74,14 @@ def refresh_cache(index: Index) -> None:
 def packed_ahead(snapshot: Snapshot, known: Sequence[Pack], coming: Unit, join: bool) -> tuple[Pack, ...]:
     """The packs for a snapshot that are there, and that of a unit which the next version begins.
 
-    With `join` it takes in small packs, as a search would do with it. Raises `IndexBroken` as `open_cover` does.
+    With `join` it takes in small packs, as a search would do with it. Nothing is packed of a document that is to be
+    forgotten. Raises `IndexBroken` as `open_cover` does, and `OSError` where the folder can't be written.
     """
     chosen = _choose(snapshot.index, frozenset({coming.key, *(unit.key for unit in snapshot.units)}), known)
     if coming.key not in _served(chosen):
         absorbed = _absorbed(chosen, coming.rows, thorough=False) if join else []
-        chosen = _with_made(snapshot, chosen, [coming], absorbed, synced=False)
+        made = _written(snapshot, _parts(snapshot, [coming], absorbed), absorbed, synced=False)
+        chosen = chosen if made is None else _replaced(chosen, absorbed, made)
     return tuple(pack for pack, _ in chosen)
 
 
@@ -90,41 +92,30 @@ def _cover(snapshot: Snapshot, known: Sequence[Pack], thorough: bool) -> Cover:
     missing = [unit for key, unit in wanted.items() if key not in served]
     absorbed = _absorbed(chosen, sum(unit.rows for unit in missing), thorough)
     if missing or (thorough and absorbed):
-        chosen = _with_made(snapshot, chosen, missing, absorbed, synced=thorough)
+        made = _make(snapshot, _parts(snapshot, missing, absorbed), absorbed, synced=thorough)
+        chosen = _replaced(chosen, absorbed, made)
     return Cover(tuple(pack for pack, _ in chosen), tuple(units for _, units in chosen))
 
 
-_Chosen = tuple[Pack, frozenset[str]]  # and the units that it serves
-
-
-def _served(chosen: Sequence[_Chosen]) -> frozenset[str]:
+def _served(chosen: Sequence[Serving]) -> frozenset[str]:
     return frozenset[str]().union(*(units for _, units in chosen))
 
 
-def _with_made(
-    snapshot: Snapshot,
-    chosen: Sequence[_Chosen],
-    missing: Sequence[Unit],
-    absorbed: Sequence[_Chosen],
-    synced: bool,
-) -> list[_Chosen]:
-    """The missing units in a pack of their own, or in place of those that it absorbs."""
-    units = frozenset(unit.key for unit in missing) | _served(absorbed)
-    made = _make(snapshot, missing, [pack for pack, _ in absorbed], units, synced)
-    return [one for one in chosen if one not in absorbed] + [(made, units)]
+def _replaced(chosen: Sequence[Serving], absorbed: Sequence[Serving], made: Pack) -> list[Serving]:
+    return [one for one in chosen if one not in absorbed] + [(made, frozenset(made.units))]
 
 
 _Offers = dict[Path | int, tuple[frozenset[str], Pack | None]]
 
 
-def _choose(index: Path, wanted: frozenset[str], known: Sequence[Pack]) -> list[_Chosen]:
+def _choose(index: Path, wanted: frozenset[str], known: Sequence[Pack]) -> list[Serving]:
     """Packs with the wanted units that each serves; what holds most of those that are left comes next."""
     offers: _Offers = {
         pack.path or number: (frozenset(pack.units), pack) for number, pack in enumerate(known)
     }
     offers |= _fresh(index, offers)
     tried = set(offers)
-    chosen: list[_Chosen] = []
+    chosen: list[Serving] = []
     left = set(wanted)
     while offers and left:
         key = max(offers, key=lambda one: len(left & offers[one][0]))
@@ -178,14 +169,14 @@ def _served_rows(pack: Pack, units: frozenset[str]) -> int:
     return int(sum(count for unit, count in zip(pack.units, rows.tolist(), strict=True) if unit in units))
 
 
-def _absorbed(chosen: Sequence[_Chosen], new_rows: int, thorough: bool) -> list[_Chosen]:
+def _absorbed(chosen: Sequence[Serving], new_rows: int, thorough: bool) -> list[Serving]:
     """The packs to be joined with what is new, so that each pack is much larger than all smaller ones together.
 
     A thorough look joins all packs up to _READER_ROWS, also when nothing is new, and takes larger ones most of whose
     rows serve nothing.
     """
     size = new_rows
-    joined: list[_Chosen] = []
+    joined: list[Serving] = []
     for one in sorted(chosen, key=lambda one: (_served_rows(*one), one[0].units)):
         rows = _served_rows(*one)
         small = rows <= _GROWTH * size and (thorough or rows <= _READER_ROWS)
@@ -196,46 +187,65 @@ def _absorbed(chosen: Sequence[_Chosen], new_rows: int, thorough: bool) -> list[
     return [] if alone else joined
 
 
-def _is_idle(one: _Chosen) -> bool:
+def _is_idle(one: Serving) -> bool:
     return 2 * _served_rows(*one) < len(one[0])
 
 
-def _make(
-    snapshot: Snapshot, missing: Sequence[Unit], packs: Sequence[Pack], units: frozenset[str], synced: bool
-) -> Pack:
-    """The pack of the missing units and of `units` in these packs, on disk if that is possible."""
-    parts = [*packs, *(pack_units(snapshot.index, group, snapshot.space) for group in _groups(missing))]
-    dimension = snapshot.space.dimension
+def _parts(snapshot: Snapshot, missing: Sequence[Unit], absorbed: Sequence[Serving]) -> list[Serving]:
+    """What the missing units and the served ones of these packs are joined from."""
+    read = (pack_units(snapshot.index, group, snapshot.space) for group in _groups(missing))
+    return [*absorbed, *((pack, frozenset(pack.units)) for pack in read)]
+
+
+def _make(snapshot: Snapshot, parts: Sequence[Serving], absorbed: Sequence[Serving], synced: bool) -> Pack:
+    """The pack of these parts, on disk if that is possible."""
+    try:
+        made = _written(snapshot, parts, absorbed, synced)
+    except OSError as error:
+        _warn_once(snapshot.index / FOLDER, error)
+        made = None
+    return _in_memory(parts, snapshot.space.dimension) if made is None else made
+
+
+def _written(
+    snapshot: Snapshot, parts: Sequence[Serving], absorbed: Sequence[Serving], synced: bool
+) -> Pack | None:
+    """The pack of these parts on disk, in place of those that it absorbs; None for documents to be forgotten.
+
+    Raises `OSError` when it can't be written there.
+    """
+    units = _served(parts)
     name = hashlib.sha256("\n".join(sorted(units)).encode()).hexdigest()[:32] + _SUFFIX
     path = snapshot.index / FOLDER / name
+    with sharing_cache(snapshot.index):
+        if _of_forgotten(snapshot, parts):
+            return None
+        with _appearing(path, synced) as file:
+            join_packs(parts, snapshot.space.dimension, file)
     try:
-        with sharing_cache(snapshot.index):
-            if _of_forgotten(snapshot, parts, units):
-                return _in_memory(parts, units, dimension)
-            with _appearing(path, synced) as file:
-                join_packs(parts, units, dimension, file)
         made = parse_pack(map_file(path), path)
-    except (OSError, Damaged) as error:
-        _warn_once(path.parent, error)
-        return _in_memory(parts, units, dimension)
-    for pack in packs:
-        if pack.path and units.issuperset(pack.units):
+    except Damaged as error:
+        raise OSError(f"{path} does not read as it was written: {error}") from error
+    for pack, _ in absorbed:
+        if pack.path and pack.path != path and units.issuperset(pack.units):
             with suppress(OSError):
                 pack.path.unlink()
     return made
 
 
-def _of_forgotten(snapshot: Snapshot, parts: Sequence[Pack], units: frozenset[str]) -> bool:
+def _of_forgotten(snapshot: Snapshot, parts: Sequence[Serving]) -> bool:
     """Whether one of the documents is to be forgotten by now: its words must not reach the disk again."""
     forgotten = snapshot.forgotten()
-    served = (np.array([unit in units for unit in part.units], dtype=bool)[part.unit_of] for part in parts)
-    documents = (part.documents[rows] for part, rows in zip(parts, served, strict=True))
-    return any(bool(np.isin(forgotten, one).any()) for one in documents)
+    for pack, units in parts:
+        served = np.array([unit in units for unit in pack.units], dtype=bool)[pack.unit_of]
+        if np.isin(forgotten, pack.documents[served]).any():
+            return True
+    return False
 
 
-def _in_memory(parts: Sequence[Pack], units: frozenset[str], dimension: int) -> Pack:
+def _in_memory(parts: Sequence[Serving], dimension: int) -> Pack:
     memory = io.BytesIO()
-    join_packs(parts, units, dimension, memory)
+    join_packs(parts, dimension, memory)
     return parse_pack(np.frombuffer(memory.getbuffer(), dtype=np.uint8))
 
 

@@ -15,8 +15,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-FORMAT = b"PINPACK1"
-"""Another layout or another meaning of a section needs another number; files of other formats are made again."""
+FORMAT = b"PINPACK2"
+"""Another layout or another meaning of a section needs another number; files of other formats are made again.
+
+1 → 2: joining could write the rows of a unit twice; a posting without its chunk names its unit.
+"""
 
 _ALIGNMENT = 64  # bytes; a cache line, and what Arrow asks for
 _END = struct.Struct("<QI8s")  # size and CRC-32 of the contents, format

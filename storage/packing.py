@@ -145,11 +145,12 @@ _Postings = tuple[pa.Array, np.ndarray, np.ndarray, np.ndarray, tuple[LostPostin
 def _postings(index: Path, units: Sequence[Unit], rows: _Rows) -> _Postings:
     """(terms, first posting of each, row and frequency of each posting, postings without their chunk)."""
     encoded = ["term", "document_id"]
-    tables = [
-        read_segment(index, segment.file, _POSTING, encoded=encoded)
+    by_unit = [
+        [read_segment(index, segment.file, _POSTING, encoded=encoded) for segment in unit.postings]
         for unit in units
-        for segment in unit.postings
     ]
+    tables = [one for read in by_unit for one in read]
+    ends = np.cumsum([sum(one.num_rows for one in read) for read in by_unit])
     table = pa.concat_tables([_NO_POSTINGS, *tables]).unify_dictionaries().combine_chunks()
     document, term = table["document_id"].combine_chunks(), table["term"].combine_chunks()
     ids = document_numbers(document.dictionary.to_pylist())
@@ -167,9 +168,10 @@ def _postings(index: Path, units: Sequence[Unit], rows: _Rows) -> _Postings:
     sorting = np.argsort(key[at >= 0])
     key = key[at >= 0][sorting]
     counts = np.bincount(key >> 32, minlength=len(words))
+    gone = np.flatnonzero(at < 0)
     lost = tuple(
-        LostPosting(term[i].as_py(), int(ids[of[i]]), int(revision[i]), int(ordinal[i]))
-        for i in np.flatnonzero(at < 0).tolist()
+        LostPosting(units[place].key, term[i].as_py(), int(ids[of[i]]), int(revision[i]), int(ordinal[i]))
+        for i, place in zip(gone.tolist(), np.searchsorted(ends, gone, side="right").tolist(), strict=True)
     )
     return (
         words.take(pa.array(order)),

@@ -27,6 +27,7 @@ BLOCK = 16_384  # rows: of a batch of what hits show, and copied at once when pa
 class LostPosting:
     """A posting whose chunk is not stored beside it."""
 
+    unit: str
     term: str
     document: int
     revision: int
@@ -100,9 +101,14 @@ def units_in(data: Bytes) -> tuple[str, ...]:
     return tuple(read_contents(data)["facts"]["units"])
 
 
-def join_packs(packs: Sequence[Pack], units: frozenset[str], dimension: int, file: BinaryIO) -> None:
-    """Writes one pack with the rows of `units` out of these, each of which is in one of them."""
-    joined = _Joined(packs, units)
+Serving = tuple[Pack, frozenset[str]]
+"""A pack and those of its units that are taken from it; it may hold others, which another pack serves."""
+
+
+def join_packs(parts: Sequence[Serving], dimension: int, file: BinaryIO) -> None:
+    """Writes one pack with the rows that each of these serves. Raises `ValueError` when two serve the same unit."""
+    packs = [pack for pack, _ in parts]
+    joined = _Joined(parts)
     writer = PackWriter(file)
     for name in ("documents", "revisions", "unit_of", "first", "ordinals", "lengths"):
         writer.add(name, getattr(joined, name))
@@ -115,8 +121,8 @@ def join_packs(packs: Sequence[Pack], units: frozenset[str], dimension: int, fil
     with pa.ipc.new_file(pa.PythonFile(_Sink(writer), "w"), SHOWN_SCHEMA) as sink:
         for block in joined.blocks_of_shown():
             sink.write_table(block)
-    lost = [one for pack in packs for one in pack.lost]
-    facts = [[one.term, one.document, one.revision, one.ordinal] for one in lost]
+    lost = [one for pack, units in parts for one in pack.lost if one.unit in units]
+    facts = [[one.unit, one.term, one.document, one.revision, one.ordinal] for one in lost]
     writer.end({"units": joined.units, "lost": facts})
 
 
@@ -144,12 +150,16 @@ class _Joined:
     An old row is a place in the packs laid one behind the other.
     """
 
-    def __init__(self, packs: Sequence[Pack], units: frozenset[str]) -> None:
-        self.packs = packs
+    def __init__(self, parts: Sequence[Serving]) -> None:
+        self.packs = packs = [pack for pack, _ in parts]
         self._bases = np.cumsum([0, *(len(pack) for pack in packs)])
-        self.units = sorted(units)
+        self.units = sorted(unit for _, units in parts for unit in units)
         places = {unit: place for place, unit in enumerate(self.units)}
-        new_units = [np.array([places.get(u, -1) for u in p.units], dtype=np.int32) for p in packs]
+        if len(places) < len(self.units):
+            raise ValueError("a unit is served by two packs")
+        new_units = [
+            np.array([places[u] if u in units else -1 for u in p.units], dtype=np.int32) for p, units in parts
+        ]
         unit_of = np.concatenate([new[p.unit_of] for new, p in zip(new_units, packs, strict=True)])
         documents = np.concatenate([pack.documents for pack in packs])
         revisions = np.concatenate([pack.revisions for pack in packs])

@@ -3,22 +3,26 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas.records import Space
 from storage import cache
 from storage.ahead import PacksAhead
 from storage.cache import refresh_cache
 from storage.commit import lease, publish
 from storage.index import Index
+from storage.packs import Pack, Serving
 from storage.runs import begin_run
+from storage.snapshot import Unit
 from tasks.discover import discover
 from tests.storage import building
 from tests.storage.building import LEASE_S, POLICY, fill, finished, found, reindex
@@ -141,30 +145,44 @@ def test_a_job_that_was_overtaken_is_in_no_search(index: Path, source: Path) -> 
     assert not any(b"late" in path.read_bytes() for path in packs(index))
 
 
-def test_where_it_can_t_be_written_the_run_goes_on(
-    index: Path, source: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    reindex(index, fill(source, texts(0)))
-    (index / "cache").write_text("not a folder")
-    with somebody_reads(index):
-        reindex(index, fill(source, texts(0, 1, 2)))
-    assert "can't be written" in caplog.text
-    check(index)
-    assert sorted(found(index)) == ["0.txt", "1.txt", "2.txt"]
-
-
-def test_what_can_t_be_read_for_it_is_logged_and_the_run_goes_on(
+def test_where_it_can_t_be_written_the_run_goes_on_without_and_says_so_once(
     index: Path, source: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     reindex(index, fill(source, texts(0)))
+    (index / "cache").write_text("not a folder")
+    read: list[int] = []
+    packing = cache.pack_units
 
-    def full(*_arguments: object) -> None:
+    def counted(folder: Path, units: Sequence[Unit], space: Space) -> Pack:
+        read.append(sum(unit.rows for unit in units))
+        return packing(folder, units, space)
+
+    run = PacksAhead()
+    monkeypatch.setattr(building, "publish", partial(publish, ahead=run))
+    with somebody_reads(index), monkeypatch.context() as patch:
+        patch.setattr(cache, "pack_units", counted)
+        reindex(index, fill(source, texts(*range(7))))  # two commits
+        assert read == [6] and run._known == (), "no pack is held in memory, for nobody"
+    assert caplog.text.count("not made ahead") == 1 and "File exists" in caplog.text
+    check(index)
+    assert len(found(index)) == 7
+
+
+def test_on_a_full_disk_the_run_goes_on_without_and_leaves_no_half_of_a_pack(
+    index: Path, source: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    reindex(index, fill(source, texts(0)))
+    joining = cache.join_packs
+
+    def full(parts: Sequence[Serving], dimension: int, file: BinaryIO) -> None:
+        joining(parts, dimension, file)
         raise OSError(28, "No space left on device")
 
     with somebody_reads(index), monkeypatch.context() as patch:
-        patch.setattr(cache, "pack_units", full)
-        reindex(index, fill(source, texts(0, 1)))
-    assert "not made ahead" in caplog.text
+        patch.setattr(cache, "join_packs", full)
+        reindex(index, fill(source, texts(*range(7))))
+        assert list((index / "cache").iterdir()) == []
+    assert caplog.text.count("not made ahead") == 1 and "No space left" in caplog.text
     check(index)
 
 

@@ -157,7 +157,8 @@ SPOILED: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda data: b"",
     "short": lambda data: data[:5],
     "cut off": lambda data: data[: len(data) // 2],
-    "another format": lambda data: data.replace(FORMAT, b"PINPACK0"),
+    "the format before": lambda data: data.replace(FORMAT, b"PINPACK1"),
+    "a later format": lambda data: data.replace(FORMAT, b"PINPACK9"),
     "not a pack": lambda data: b"hello" * 1_000,
 }
 
@@ -168,10 +169,33 @@ def test_a_file_that_is_no_pack_of_this_format_is_made_again(index: Path, source
     check(index)
     (path,) = packs(index)
     before = path.read_bytes()
-    path.write_bytes(SPOILED[spoiled](before))
-    refresh(index)
-    assert path.read_bytes() == before
+    for look in (refresh, check):
+        path.write_bytes(SPOILED[spoiled](before))
+        assert path.read_bytes() != before
+        look(index)
+        assert path.read_bytes() == before
     check(index)
+
+
+def test_what_another_process_joined_to_the_same_meanwhile_stays(
+    index: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reindex(index, fill(source, texts(*range(9))))
+    check(index)
+    reindex(index, fill(source, texts(*range(10))))
+    check(index)
+    *_, small = sorted(packs(index), key=lambda path: -path.stat().st_size)
+    assert len(packs(index)) == 2
+    opening, others = cache._open, [refresh]
+
+    def joined_meanwhile(path: Path) -> Pack | None:
+        if path == small and others:
+            others.pop()(index)
+        return opening(path)
+
+    monkeypatch.setattr(cache, "_open", joined_meanwhile)
+    refresh(index)
+    assert not others and len(packs(index)) == 1
 
 
 def test_a_cache_that_is_deleted_is_made_again(index: Path, source: Path) -> None:

@@ -54,7 +54,7 @@ async def _read(most: int, headers: Headers, receive: Receive, messages: deque[M
             return None
 
 
-def counted(limits: BodyLimits, headers: Headers, receive: Receive) -> Receive:
+def limited(limits: BodyLimits, headers: Headers, receive: Receive) -> Receive:
     """The body of a file, piece by piece. What it returns raises `HTTPException` where a limit is passed."""
     most = limits.upload_bytes + (64 << 10)  # and the other fields of its form
     close = {"Connection": "close"}  # what is left of the file is not read

@@ -17,7 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard.bodies import BodyLimits, Refusal, counted, read_within
+from dashboard.bodies import BodyLimits, Refusal, limited, read_within
 from dashboard.problem_page import is_page, problem_response
 from dashboard.problems import http_problem
 from dashboard.security import Access, Principal
@@ -90,7 +90,7 @@ class Guard:
         async def replay() -> Message:
             return messages.popleft() if messages else await receive()
 
-        await self._app(scope, replay if whole else counted(self._limits, headers, receive), guarded)
+        await self._app(scope, replay if whole else limited(self._limits, headers, receive), guarded)
 
     def _set_cookie(self, value: str) -> str:
         return cookie_header(self._sessions.cookie, value, LASTS_S)

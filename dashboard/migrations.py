@@ -69,6 +69,11 @@ class Seen:
     orders: tuple[Order, ...]  # newest first
 
     @property
+    def standing(self) -> str:
+        """The one word for how it stands, on the page and in the API; an order that waits changes nothing of it."""
+        return self.migration.standing(bool(self.at_work)) if self.migration else ""
+
+    @property
     def follows(self) -> bool:
         """Whether it will change without a person."""
         return bool(self.at_work) or any(not one.over for one in self.orders)

@@ -20,23 +20,40 @@ from storage.fetched import suffix_of
 from storage.index import Index
 from storage.live import live_contents
 from storage.segments import sha256_of
+from storage.snapshot import LiveDocument
 from tasks.bucket import download, is_url
 
 KEPT_S = 120.0
 KEPT_BYTES = 256 << 20  # of objects, while none of them is looked at; the one at hand may be larger
-_Key = tuple[str, str, str]  # source, path, sha256
 CHANGED = "the file has changed since it was indexed"
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the file of a document is, and which bytes it had when it was indexed."""
+
+    document_id: str
+    source: str
+    path: str
+    sha256: str
+
+    @classmethod
+    def of(cls, document: LiveDocument) -> "Origin":
+        return cls(document.document_id, document.source, document.path, document.source_sha256)
+
+
 @contextmanager
-def original(source: str, path: str, sha256: str, settings: Settings) -> Iterator[tuple[Path, str]]:
-    """(a file of this machine with the bytes that were indexed, why there is none or "")."""
-    if is_url(source):
-        with _objects.at_hand(source, path, sha256, settings.limits.source_bytes) as found:
+def original(origin: Origin, settings: Settings) -> Iterator[tuple[Path, str]]:
+    """(a file of this machine with the bytes that were indexed, why there is none or "").
+
+    A server calls `keep_live_objects` after each use: the document may have been forgotten meanwhile.
+    """
+    if is_url(origin.source):
+        with _objects.at_hand(origin, settings.limits.source_bytes) as found:
             yield found
         return
-    file = Path(source, path)
-    yield file, _why_not(file, sha256, settings)
+    file = Path(origin.source, origin.path)
+    yield file, _why_not(file, origin.sha256, settings)
 
 
 def _why_not(file: Path, sha256: str, settings: Settings) -> str:
@@ -56,67 +73,73 @@ class _Object:
     size_bytes: int
     until: float  # monotonic
     users: int = 0
+    gone: bool = False  # no document is made of it any more: its last user deletes it
 
 
 @dataclass
 class _Objects:
-    """Downloaded objects by source, path and hash. Threads share it; each object is downloaded by one at a time."""
+    """Downloaded objects. Threads share it; each object is downloaded by one at a time."""
 
-    _kept: dict[_Key, _Object] = field(default_factory=dict)
+    _kept: dict[Origin, _Object] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _turns: WeakValueDictionary[_Key, threading.Lock] = field(default_factory=WeakValueDictionary)
+    _turns: WeakValueDictionary[Origin, threading.Lock] = field(default_factory=WeakValueDictionary)
 
     @contextmanager
-    def at_hand(self, source: str, path: str, sha256: str, most_bytes: int) -> Iterator[tuple[Path, str]]:
-        key, missing = (source, path, sha256), ""
+    def at_hand(self, origin: Origin, most_bytes: int) -> Iterator[tuple[Path, str]]:
+        missing = ""
         with self._lock:
             self._sweep()
-            turn = self._turns.setdefault(key, threading.Lock())
+            turn = self._turns.setdefault(origin, threading.Lock())
         with turn:  # a slow object keeps nobody from the others
-            one = self._taken(key)
+            one = self._taken(origin)
             if one is None:
-                found, missing = _downloaded(source, path, sha256, most_bytes)
-                one = self._taken(key, found)
+                found, missing = _downloaded(origin, most_bytes)
+                one = self._taken(origin, found)
         if one is None:
-            yield Path(path), missing
+            yield Path(origin.path), missing
             return
         try:
             yield one.path, ""
         finally:
             with self._lock:
                 one.users -= 1
+                if one.gone and not one.users:
+                    self._delete(origin)
 
-    def _taken(self, key: _Key, found: _Object | None = None) -> _Object | None:
+    def _taken(self, origin: Origin, found: _Object | None = None) -> _Object | None:
         """The object that is kept, or the one that was just found, with one user more."""
         with self._lock:
             if found is not None:
-                self._kept[key] = found
-            one = self._kept.get(key)
+                self._kept[origin] = found
+            one = self._kept.get(origin)
             if one is not None:
                 one.users += 1
             return one
 
     def keep_live(self, index: Index) -> None:
-        """Deletes the objects of which no document is live any more, but what is looked at just now."""
+        """Deletes the objects of documents that are not live any more; what is in use, when it no longer is."""
         with self._lock:
-            digests = {sha256 for _, _, sha256 in self._kept}
-        if not digests:
+            asked = set(self._kept)
+        if not asked:
             return
-        gone = digests - live_contents(index, digests)
+        live = live_contents(index, {origin.document_id for origin in asked})
         with self._lock:
-            for key, one in list(self._kept.items()):
-                if key[2] in gone and not one.users:
-                    del self._kept[key]
-                    one.folder.cleanup()
+            for origin, one in list(self._kept.items()):
+                if origin in asked and (origin.document_id, origin.sha256) not in live:
+                    one.gone = True
+                    if not one.users:
+                        self._delete(origin)
 
     def _sweep(self) -> None:
         """Deletes what is kept too long, or too much, and looked at by nobody; the oldest first."""
         now, total = time.monotonic(), sum(one.size_bytes for one in self._kept.values())
-        for key, one in list(self._kept.items()):
+        for origin, one in list(self._kept.items()):
             if not one.users and (one.until < now or total > KEPT_BYTES):
                 total -= one.size_bytes
-                del self._kept[key]
-                one.folder.cleanup()
+                self._delete(origin)
+
+    def _delete(self, origin: Origin) -> None:
+        self._kept.pop(origin).folder.cleanup()
 
 
 _objects = _Objects()
@@ -127,17 +150,17 @@ def keep_live_objects(index: Index) -> None:
     _objects.keep_live(index)
 
 
-def _downloaded(source: str, path: str, sha256: str, most_bytes: int) -> tuple[_Object | None, str]:
+def _downloaded(origin: Origin, most_bytes: int) -> tuple[_Object | None, str]:
     folder = tempfile.TemporaryDirectory(prefix="original-")
-    file = Path(folder.name, f"object{suffix_of(path)}")
+    file = Path(folder.name, f"object{suffix_of(origin.path)}")
     try:
-        download(source, path, file, most_bytes)
+        download(origin.source, origin.path, file, most_bytes)
     except (DocumentError, UsageError) as error:
         missing = str(error)
     except OSError as error:
         missing = f"the object can't be kept here ({error.strerror})"
     else:
-        missing = "" if sha256_of(file) == sha256 else CHANGED
+        missing = "" if sha256_of(file) == origin.sha256 else CHANGED
     if missing:
         folder.cleanup()
         return None, missing

@@ -5,7 +5,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from dashboard.originals import original
+from dashboard.originals import Origin, original
 from schemas.counting import counted
 from schemas.errors import NotFound, UsageError
 from schemas.locators import char_fragment, overlapping, parse_passage, place_fragment
@@ -151,8 +151,7 @@ def page_images(
         if len(whole) > MOST_PAGES
         else ""
     )
-    document = stored.document
-    with original(document.source, document.path, document.source_sha256, settings) as (path, missing):
+    with original(Origin.of(stored.document), settings) as (path, missing):
         if missing:
             return (), missing
         seen, failed = _seen(stored, path, pages, (start, end), settings)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 
 from dashboard.originals import keep_live_objects
+from dashboard.passages import page_images
 from dashboard.runs import Runs
 from dashboard.security import Principal
 from dashboard.sheets import Sheets
@@ -18,6 +19,8 @@ from schemas.records import Configuration
 from schemas.settings import Settings, recipe
 from storage.index import Index
 from storage.overview import Overviews
+from storage.texts import StoredText
+from tasks.passage_pages import PassagePage
 from tasks.spaces import configuration, resolved
 
 MOST_ANSWERS = 16  # that the endpoint writes at once
@@ -60,6 +63,13 @@ class Serving:
             self._known.update(version=version, configuration=found)
         known: Configuration = self._known["configuration"]
         return known
+
+    def page_images(self, stored: StoredText, start: int, end: int) -> tuple[tuple[PassagePage, ...], str]:
+        """As `dashboard.passages.page_images`; what it downloaded of a forgotten document is gone afterwards."""
+        try:
+            return page_images(stored, start, end, self.in_time())
+        finally:
+            keep_live_objects(self.index)
 
     def in_time(self) -> Settings:
         """Settings with the model of the index, under which a child is done before the request is given up.

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
-from dashboard.originals import original
+from dashboard.originals import Origin, keep_live_objects, original
 from encoders.models import resolve_model
 from schemas.records import Page
 from schemas.settings import Settings
@@ -54,12 +54,16 @@ class Sheets:
             if (kept := self._kept.get(key)) is not None:
                 self._kept.move_to_end(key)
                 return kept
-        drawn = draw(whole, number, settings)
+        try:
+            drawn = draw(whole, number, settings)
+        finally:
+            keep_live_objects(index)
         if not drawn.missing:
             with self._lock:
                 self._kept[key] = drawn
                 while len(self._kept) > _KEPT:
                     self._kept.popitem(last=False)
+            self.keep_live(index)  # it may have been forgotten while it was drawn
         return drawn
 
     def keep_live(self, index: Index) -> None:
@@ -79,8 +83,7 @@ def draw(whole: WholeDocument, number: int, settings: Settings) -> Drawn:
     page = next((one for one in whole.extraction.pages if one.number == number), None)
     if page is None:
         return Drawn(missing=f"the document has no page {number}")
-    document = whole.document
-    with original(document.source, document.path, document.source_sha256, settings) as (path, missing):
+    with original(Origin.of(whole.document), settings) as (path, missing):
         return Drawn(missing=missing) if missing else _drawn(whole, path, page, settings)
 
 

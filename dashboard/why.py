@@ -8,6 +8,7 @@ from markupsafe import Markup
 from retrieval.bm25 import TermShare
 from retrieval.fusion import RRF_K
 from retrieval.ranking import Mode
+from schemas.counting import counted
 from schemas.records import Hit
 from schemas.showing import escaped
 
@@ -45,7 +46,7 @@ def sum_of(terms: Sequence[TermShare]) -> Markup:
 
 def _share(one: TermShare) -> str:
     asked = f"asked {one.repeats} times, " if one.repeats > 1 else ""
-    where = f"{asked}{one.tf} × here, in {one.chunks:,} passage{'s' if one.chunks != 1 else ''}"
+    where = f"{asked}{one.tf} × here, in {counted(one.chunks, 'passage')}"
     term = one.term if one.term.isalnum() else escaped(one.term)
     return (
         f'<span class="share"><code>{term}</code> {one.share:.3f} <span class="soft">{where}</span></span> '

@@ -189,25 +189,18 @@ def _slot(home: Path) -> Iterator[Path]:
 def _end_leftover(pid_file: Path) -> None:
     """Ends the server of a killed parent, unless its pid now belongs to another process.
 
-    Told by the command line, which names the slot; start times move with the system's clock.
+    Told by the command line, which names the slot; start times move with the system's clock. A file without a number
+    is of a machine that lost its power, and its server with it.
     """
-    sought = {"flows.server_process", str(pid_file.parent)}
     try:
-        looked_at = [psutil.Process(int(pid_file.read_text()))]
-    except (FileNotFoundError, psutil.NoSuchProcess):
+        process = psutil.Process(int(pid_file.read_text()))
+        if not {"flows.server_process", str(pid_file.parent)} <= set(process.cmdline()):
+            return
+    except (FileNotFoundError, ValueError, psutil.NoSuchProcess, psutil.AccessDenied):
         return
-    except ValueError:  # half written, by a run that was killed just then
-        _logger.warning("%s names no process: its server is looked for among all of them", pid_file)
-        looked_at = list(psutil.process_iter())
-    for process in looked_at:
-        try:
-            if not sought <= set(process.cmdline()):
-                continue
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-        _logger.warning("ended a Prefect server that a killed run left behind (process %d)", process.pid)
-        _kill_group(process.pid)
-        process.wait(STOP_S)
+    _logger.warning("ended a Prefect server that a killed run left behind (process %d)", process.pid)
+    _kill_group(process.pid)
+    process.wait(STOP_S)
 
 
 def _spawn(slot: Path, password: str, scheduling: bool) -> subprocess.Popen[bytes]:
@@ -226,7 +219,9 @@ def _spawn(slot: Path, password: str, scheduling: bool) -> subprocess.Popen[byte
             stderr=log,
             start_new_session=True,  # Ctrl-C ends the run, which then still needs its server
         )
-    (slot / "server.pid").write_text(str(server.pid))
+    written = slot / "server.pid.new"
+    written.write_text(str(server.pid))
+    written.replace(slot / "server.pid")  # whole, or not there
     return server
 
 

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from flows.notify import failure_report, tell
 from pincite.console import ExitCode, complain, errors, looking, one_line, print_json, say
+from pincite.retried import Asked, Retried
 from schemas.counting import counted
 from schemas.errors import PinciteError, SourceError
 from schemas.evaluation import Verdict
@@ -19,7 +20,7 @@ from schemas.records import Collection, Counts, Outcome
 from schemas.settings import Settings
 from storage.collections import read_collections
 from storage.index import LEDGER_FILE, Index
-from storage.report import document_reports, index_report, progress, tried_since
+from storage.report import document_reports, index_report, progress
 from tasks.discover import settle_if_idle
 from tasks.sources import open_source
 from tasks.spaces import made_or_opened, policy_for
@@ -127,61 +128,26 @@ def _progress(opened: Index, source: str) -> Iterator[None]:
             yield
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a retry was asked for: ids of documents."""
-
-    failed: frozenset[str]  # before it
-    chosen: frozenset[str]  # of these
-    since: float  # seconds since the epoch
-
-    def retried(self, opened: Index) -> "Retried":
-        """What became of them, by the ledger."""
-        now = {one.document_id: one for one in document_reports(opened, None)}
-        tried = self.failed & tried_since(opened, self.since)
-        still = frozenset(one for one in self.failed if one in now and now[one].state == "failed")
-        return Retried(tried, tried & still, still - tried - self.chosen, (still - tried) & self.chosen)
-
-
-@dataclass(frozen=True, slots=True)
-class Retried:
-    """Documents that were failed before a retry, by what it did."""
-
-    tried: frozenset[str]
-    again: frozenset[str]  # failed, of those that were tried
-    others: frozenset[str]  # failed still, not chosen and not tried
-    out_of_reach: frozenset[str]  # chosen and not tried, since their file could not be had
-
-    def say(self) -> None:
-        well = len(self.tried) - len(self.again)
-        said = counted(len(self.tried), "failed document was", "failed documents were")
-        say(f"{said} tried again: {well} indexed, {len(self.again)} failed again")
-        if self.out_of_reach:
-            said = counted(len(self.out_of_reach), "chosen document was", "chosen documents were")
-            say(f"{said} not tried: the source does not give the file")
-        if self.others:
-            said = counted(len(self.others), "failed document was", "failed documents were")
-            say(f"{said} not tried, being not of this choice: `pincite documents --state failed`")
-
-
 def finish(
     done: Sequence[Outcome], index: Path, settings: Settings, as_json: bool, asked: Asked | None = None
 ) -> None:
     """Prints the sums over all runs and what the evaluation says, and ends the command with its exit code.
 
-    Of a retry, only the failures that it met are listed, and it says how many it left alone.
+    Of a retry, it says what became of the chosen documents and how many failed ones it left alone; these are not
+    listed, while what failed anew in the same runs is.
     """
     counts = {name: sum(getattr(one.counts, name) for one in done) for name in _COUNTS}
     with Index.open(index) as opened:
         report = index_report(opened, None)
-        retried = asked.retried(opened) if asked else None
+        stopped = {one.collection.source for one in done if one.error}
+        retried = asked.retried(opened, stopped) if asked else None
     verdict, unmeasured = _verdict(done, index, settings)
     seconds = round(sum(one.seconds for one in done), 3)
     if as_json:
         each = [_as_json(one) for one in done]
         totals = {"chunks": report.chunks, "seconds": seconds, "version": report.version}
         gate = asdict(verdict) if verdict else None
-        told = {"retried": len(retried.tried), "not_retried": _left(retried)} if retried else {}
+        told = retried.as_json() if retried else {}
         print_json({**counts, **totals, **told, "collections": each, "gate": gate})
     elif any(not one.error for one in done):
         if all(one.idle for one in done) and not counts["deleted"]:
@@ -217,10 +183,6 @@ def _verdict(done: Sequence[Outcome], index: Path, settings: Settings) -> tuple[
 def _as_json(one: Outcome) -> dict[str, object]:
     named = {"collection": one.collection.name, "source": one.collection.source}
     return {**named, **asdict(one.counts), "seconds": round(one.seconds, 3), "error": one.error or None}
-
-
-def _left(retried: Retried) -> int:
-    return len(retried.others) + len(retried.out_of_reach)
 
 
 def _say_troubles(done: Sequence[Outcome], index: Path, retried: Retried | None = None) -> None:

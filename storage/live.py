@@ -18,11 +18,11 @@ def live_revisions(index: Index, document_ids: Collection[str]) -> frozenset[tup
         return frozenset((row.document_id, row.revision) for row in connection.execute(query))
 
 
-def live_contents(index: Index, digests: Collection[str]) -> frozenset[str]:
-    """Those of these SHA-256 digests that are of the file of a document that is live now."""
+def live_contents(index: Index, document_ids: Collection[str]) -> frozenset[tuple[str, str]]:
+    """(document id, SHA-256 of its file) of what is live now of these documents, in any space."""
     revisions = ledger.revisions
-    query = sa.select(revisions.c.source_sha256).where(
-        revisions.c.source_sha256.in_(sorted(digests)), revisions.c.ended_version.is_(None)
+    query = sa.select(revisions.c.document_id, revisions.c.source_sha256).where(
+        revisions.c.document_id.in_(sorted(document_ids)), revisions.c.ended_version.is_(None)
     )
     with transactions.reading(index.engine) as connection:
-        return frozenset(connection.scalars(query))
+        return frozenset((row.document_id, row.source_sha256) for row in connection.execute(query))

@@ -188,7 +188,7 @@ def _left_out(inspection: Inspection) -> str:
         of = counted(len(extraction.pages), "page was", "pages were")
         return (
             f'<p class="rest">{rest:,} of {of} read as well and not shown here: '
-            f" <code>--pages {others}</code> shows others.</p>"
+            f"<code>--pages {others}</code> shows others.</p>"
         )
     end, length = shown_end(inspection), len(extraction.text)
     return (

@@ -15,7 +15,7 @@ from dashboard.api.models import (
 )
 from dashboard.choice import LONGEST_REASON, Choice
 from dashboard.passage_page import POLICY, page_of_passage
-from dashboard.passages import has_pages, open_stretch, page_images
+from dashboard.passages import has_pages, open_stretch
 from dashboard.problems import READS, described
 from dashboard.rows import document_row
 from dashboard.serving import Served, Serving
@@ -132,6 +132,6 @@ def _body(served: Serving, report: DocumentReport, space: Space) -> DocumentBody
 
 def _page(served: Serving, document_id: str, start: int, end: int) -> Response:
     found, stored = open_stretch(served.index, document_id, start, end, PAGE_CONTEXT)
-    pages, missing = page_images(stored, start, end, served.in_time()) if has_pages(stored) else ((), "")
+    pages, missing = served.page_images(stored, start, end) if has_pages(stored) else ((), "")
     policy = {"Content-Security-Policy": f"{POLICY}; frame-ancestors 'self'"}
     return HTMLResponse(page_of_passage(found, pages, missing), headers=policy)

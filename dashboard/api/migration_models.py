@@ -138,7 +138,7 @@ def migration_body(found: Seen) -> MigrationBody:
     level = found.level
     return MigrationBody(
         spaces=[_space(one) for one in found.spaces],
-        migration=_row(found.migration, found.spaces, bool(found.at_work)) if found.migration else None,
+        migration=_row(found.migration, found.spaces, found.standing) if found.migration else None,
         progress=ProgressBody(**asdict(level), share=level.share, remaining_s=level.remaining_s)
         if level
         else None,
@@ -178,7 +178,7 @@ def _space(kept: Kept, live: bool | None = None) -> SpaceBody:
     return SpaceBody(**asdict(kept.space), setting=kept.setting, live=kept.live if live is None else live)
 
 
-def _row(migration: Migration, spaces: tuple[Kept, ...], at_work: bool) -> MigrationRow:
+def _row(migration: Migration, spaces: tuple[Kept, ...], standing: str) -> MigrationRow:
     live_id = spaces[0].space_id
     days = migration.settings.get("keep_days")
     return MigrationRow(
@@ -186,7 +186,7 @@ def _row(migration: Migration, spaces: tuple[Kept, ...], at_work: bool) -> Migra
         target=_space(migration.target, migration.target.space_id == live_id),
         state=migration.state,
         stage=migration.stage if migration.state == "building" else "",
-        standing=migration.standing(at_work),
+        standing=standing,
         started_at=migration.started_at,
         ended_at=migration.ended_at,
         keep_days=days if isinstance(days, int | float) else None,

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from dashboard.chunk_text import leaves_between, text_of
 from dashboard.pages.documents import row_values
-from dashboard.passages import has_pages, open_stretch, page_images
+from dashboard.passages import has_pages, open_stretch
 from dashboard.serving import Served, Serving
 from dashboard.templating import page
 from schemas.errors import NotFound
@@ -78,7 +78,7 @@ async def passage_pages(
 
     def draw() -> dict[str, Any]:
         _, stored = open_stretch(served.index, document_id, start, end, 0)
-        pages, missing = page_images(stored, start, end, served.in_time())
+        pages, missing = served.page_images(stored, start, end)
         return {"pages": pages, "missing": missing}
 
     return page(request.scope, "passage_pages.html.j2", **await served.work.run(draw))

@@ -1,7 +1,7 @@
 """Search and ask: hits with their measures, why each has its rank, and what a threshold would refuse."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import repeat
 from typing import Annotated, Any
 
@@ -177,13 +177,13 @@ def _several(given: str) -> tuple[str, ...]:
 
 
 def _date(given: str) -> datetime | None:
+    """Without a zone it is of the server's, as all times of a page are (`retrieval.filters`)."""
     if not given:
         return None
     try:
-        found = datetime.fromisoformat(given)
+        return datetime.fromisoformat(given)
     except ValueError as error:
         raise UsageError(f"{given!r} is no date: write it as 2026-11-29") from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _number(given: str, least: float, most: float) -> float | None:

@@ -9,7 +9,8 @@ import typer
 
 from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
-from pincite.indexing import Asked, finish, known_collections, run_all
+from pincite.indexing import finish, known_collections, run_all
+from pincite.retried import Asked
 from schemas.counting import counted
 from schemas.errors import UsageError
 from schemas.records import Collection

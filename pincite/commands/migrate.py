@@ -1,13 +1,11 @@
 """`pincite migrate`."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from flows.settings import load_settings
 from pincite.console import (
@@ -16,12 +14,11 @@ from pincite.console import (
     IndexOption,
     JsonOption,
     complain,
-    errors,
-    looking,
     one_line,
     print_json,
     say,
 )
+from pincite.migrating import telling, words_of
 from schemas.counting import counted
 from schemas.errors import IndexBusy, UsageError
 from schemas.records import Space
@@ -36,7 +33,6 @@ from storage.spaces import Kept, spaces_of
 from tasks.spaces import advice
 from tasks.ways import Choice, Way, heading, is_level, require
 
-LOOK_S = 3.0
 _MOST_NAMED = 20
 
 
@@ -105,7 +101,7 @@ def _do(path: Path, way: Way, choice: Choice) -> bool:
     with Index.open(path) as index:
         to = heading(index, settings, choice)
         due = require(index, way, to, choice)
-        plan = _plan(index, way, to)
+        plan = _plan(index, way, to) if due and way in ("forward", "rollback") else ""
         if due and (busy := holder(index.path, MIGRATION_FILE)):
             raise IndexBusy(f"a migration of {path} is at work: {busy}. Wait until it ends")
     if not due:
@@ -134,7 +130,7 @@ def _run(path: Path, way: Way, choice: Choice) -> bool:
     """As a run of the flow, with a bar of what the ledger says of it."""
     from flows.server import prefect_api
 
-    with _bar(path), prefect_api(path.resolve() / "prefect"):
+    with telling(path, way), prefect_api(path.resolve() / "prefect"):
         from flows.migrate import run_here
 
         return run_here(
@@ -149,72 +145,6 @@ def _run(path: Path, way: Way, choice: Choice) -> bool:
             keep_days=choice.keep_days,
             switch=choice.switch,
         )
-
-
-@contextmanager
-def _bar(path: Path) -> Iterator[None]:
-    """A bar of what the ledger says, whoever does the work; each new stage is told in a line, and once how long."""
-    columns = TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeElapsedColumn()
-    told: set[str] = set()
-    with Progress(*columns, console=errors, transient=True) as bar:
-        shown = bar.add_task("starting", total=1.0)
-
-        def look() -> None:
-            with Index.open(path) as index:
-                migration = newest_migration(index)
-                if migration is None or not holder(index.path, MIGRATION_FILE):
-                    return  # what was begun last is not at work yet: it may be a former one
-                level, line = progress_of(index, migration), _stage_words(index, migration)
-            bar.update(shown, completed=level.share, description=_at_work_words(migration, level))
-            for one in (line, _estimate(migration, level)):
-                if one and one.partition(",")[0] not in told:
-                    told.add(one.partition(",")[0])
-                    complain(one)
-
-        with looking(look, LOOK_S):
-            yield
-
-
-def _stage_words(index: Index, migration: Migration) -> str:
-    """What is done now; "" for nothing that is told."""
-    if migration.state != "building":
-        return ""
-    if migration.stage == "switching":
-        busy = holder(index.path)
-        return f"ready to switch, waiting for {busy}" if busy else ""
-    return _STAGES.get(migration.standing(at_work=True), "")
-
-
-_STAGES = {
-    "preparing": "loading the model and comparing its probes",
-    "building": "building the new space beside the one that is searched",
-    "evaluating": "evaluating both spaces",
-}
-
-
-def _estimate(migration: Migration, level: Level) -> str:
-    """How long the building takes, once that can be told."""
-    if migration.standing(at_work=True) != "building" or not level.remaining_s:
-        return ""
-    return f"after the first batch, {_words(level)}"
-
-
-def _at_work_words(migration: Migration, level: Level) -> str:
-    """The stage and how far it is; what can't be told yet is said."""
-    words = f"{migration.standing(at_work=True)}: {_words(level)}"
-    first = migration.stage == "building" and migration.state == "building" and level.remaining_s is None
-    return f"{words}, time left: after the first batch" if first else words
-
-
-def _words(level: Level) -> str:
-    words = (
-        f"{level.documents_done:,} of {counted(level.documents, 'document')}, "
-        f"{level.chunks_done:,} of {counted(level.chunks, 'chunk')}"
-    )
-    if level.remaining_s:
-        minutes, seconds = divmod(round(level.remaining_s), 60)
-        words += f", {minutes}:{seconds:02d} min left"
-    return words
 
 
 def _report(path: Path, as_json: bool) -> None:
@@ -271,7 +201,7 @@ def _say_all(
     word = migration.standing(bool(at_work))
     say(f"migration {word}: {migration.source.space.model} to {migration.target.space.model}")
     if migration.state != "aborted" and kept:
-        say(_words(level))
+        say(words_of(level))
     if migration.state == "building":
         say(f"at work: {at_work}" if at_work else _AT_REST.get(migration.stage, _AT_REST[""]))
     for one in blocking[:_MOST_NAMED]:

@@ -92,10 +92,12 @@ def test_work_beyond_the_room_and_the_time_is_refused_and_the_rest_goes_on() -> 
             asked = [slow, *(work.run(lambda: "done") for _ in range(3))]
             results: list[object] = await asyncio.gather(*asked, return_exceptions=True)
             released.set()
+            until = time.monotonic() + 60
             while True:
                 try:
                     return [*results, await work.run(lambda: "free again")]
                 except IndexBusy:  # what was given up leaves its place a moment later
+                    assert time.monotonic() < until
                     await asyncio.sleep(0.05)
         finally:
             work.close()

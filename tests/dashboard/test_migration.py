@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,14 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
+from dashboard.api.migration_models import migration_body
+from dashboard.migrations import seen
+from dashboard.runs import Order, Wish
+from dashboard.serving import Serving
+from dashboard.templating import page
+from dashboard.work import Work
 from encoders.models import resolve_model
+from flows.schedule import MIGRATE
 from schemas.settings import DEFAULT_CHUNKER
 from storage import ledger, transactions
 from storage.index import Index
@@ -18,7 +26,7 @@ from storage.lock import MIGRATION_FILE, holder
 from storage.migration import begin, in_the_way, newest_migration, record_gate, record_stage
 from storage.spaces import spaces_of
 from tasks.plan import space_of_model
-from tests.dashboard.conftest import ROOT, reindex, serving, watched
+from tests.dashboard.conftest import ROOT, SETTINGS, reindex, serving, watched
 from tests.dashboard.test_pages import findings
 
 MINILM, USE = "all-MiniLM-L6-v2", "universal-sentence-encoder-multilingual-3"
@@ -184,6 +192,31 @@ def test_the_page_shows_what_blocks_and_what_the_gate_says_and_leaves_a_document
         with server.client() as client:
             row = client.get("/migration").raise_for_status().json()["migration"]
         assert (row["state"], row["standing"]) == ("building", "ready to switch")
+
+
+def test_the_page_and_the_api_say_the_same_of_one_that_is_held_while_an_order_waits(index: Path) -> None:
+    stuck(index)
+    served = Serving.open(index, SETTINGS, None, Work(1))
+    try:
+        record_stage(served.index, "held")
+        waiting = Order("one", Wish("Switch", MIGRATE), time.time())
+        found = replace(seen(served), orders=(waiting,))
+        assert found.follows and found.migration is not None
+        told = migration_body(found)
+        shown = page(
+            {"type": "http"},
+            "migration_state.html.j2",
+            seen=found,
+            migration=found.migration,
+            level=found.level,
+            blockers=(),
+            gate=None,
+        )
+    finally:
+        served.close()
+    assert told.migration is not None and told.migration.standing == "ready to switch"
+    html = bytes(shown.body).decode()
+    assert '<span class="badge ready-to-switch">ready to switch</span>' in html and "preparing" not in html
 
 
 @pytest.mark.slow

@@ -15,13 +15,18 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from dashboard.originals import CHANGED, keep_live_objects, original
+from dashboard import originals
+from dashboard.originals import CHANGED, Origin, keep_live_objects, original
+from dashboard.passages import open_stretch
 from dashboard.serving import Serving
-from dashboard.sheets import draw
+from dashboard.sheets import Drawn, draw
 from dashboard.work import Work
+from schemas.settings import Settings
+from storage.forget import forget
+from storage.forgotten import find
 from storage.index import Index
 from storage.listing import list_documents
-from storage.whole_document import read_whole
+from storage.whole_document import WholeDocument, read_whole
 from tests.dashboard.conftest import ROOT, SAMPLES, SETTINGS, reindex
 
 BYTES = (SAMPLES / "service-bulletin-31.pdf").read_bytes()
@@ -38,12 +43,12 @@ def bucket() -> Iterator[str]:
 
 
 def test_an_object_is_shown_while_it_is_the_one_that_was_indexed(bucket: str) -> None:
-    with original(bucket, "reports/bulletin.pdf", SHA256, SETTINGS) as (path, missing):
+    with original(Origin("1", bucket, "reports/bulletin.pdf", SHA256), SETTINGS) as (path, missing):
         assert missing == "" and path.read_bytes() == BYTES and path.suffix == ".pdf"
-        with original(bucket, "reports/bulletin.pdf", SHA256, SETTINGS) as (again, _):
+        with original(Origin("1", bucket, "reports/bulletin.pdf", SHA256), SETTINGS) as (again, _):
             assert again == path
     fsspec.filesystem("memory").pipe("/shelf/reports/bulletin.pdf", BYTES + b"\n")
-    with original(bucket, "reports/bulletin.pdf", "0" * 64, SETTINGS) as (_, missing):
+    with original(Origin("1", bucket, "reports/bulletin.pdf", "0" * 64), SETTINGS) as (_, missing):
         assert missing == CHANGED
 
 
@@ -70,7 +75,7 @@ def test_an_object_that_comes_slowly_keeps_nobody_from_another(bucket: str) -> N
     fsspec.filesystem("memory").pipe("/shelf/reports/slow.pdf", BYTES)
 
     def looked_at(name: str) -> bytes:
-        with original("slow://shelf", f"reports/{name}", SHA256, SETTINGS) as (path, missing):
+        with original(Origin("1", "slow://shelf", f"reports/{name}", SHA256), SETTINGS) as (path, missing):
             assert missing == ""
             return path.read_bytes()
 
@@ -87,9 +92,9 @@ def test_an_object_that_comes_slowly_keeps_nobody_from_another(bucket: str) -> N
 
 def test_an_object_that_can_not_be_had_is_said_so(bucket: str) -> None:
     small = replace(SETTINGS, limits=replace(SETTINGS.limits, source_bytes=100))
-    with original(bucket, "reports/bulletin.pdf", "1" * 64, small) as (_, missing):
+    with original(Origin("1", bucket, "reports/bulletin.pdf", "1" * 64), small) as (_, missing):
         assert "larger than 100 bytes" in missing
-    with original(bucket, "reports/gone.pdf", SHA256, SETTINGS) as (_, missing):
+    with original(Origin("1", bucket, "reports/gone.pdf", SHA256), SETTINGS) as (_, missing):
         assert "vanished" in missing
 
 
@@ -134,7 +139,7 @@ def test_a_forgetting_in_another_process_takes_away_what_was_drawn_and_downloade
         whole = read_whole(served.index, listed.document_id)
         assert whole is not None
         assert served.sheets.of(served.index, whole, 1, SETTINGS).missing == ""
-        with original(bucket, "reports/bulletin.pdf", SHA256, SETTINGS) as (path, missing):
+        with original(Origin.of(whole.document), SETTINGS) as (path, missing):
             assert missing == ""
         served.sheets.keep_live(served.index)
         keep_live_objects(served.index)
@@ -144,5 +149,50 @@ def test_a_forgetting_in_another_process_takes_away_what_was_drawn_and_downloade
         subprocess.run(forgetting, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True)
         served.current()  # as any page and any request for documents does
         assert not served.sheets._kept and not path.exists()
+    finally:
+        served.close()
+
+
+def test_what_is_forgotten_while_it_is_drawn_or_looked_at_is_dropped_when_that_is_done(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reindex(tmp_path / "index", bucket)
+    served = Serving.open(tmp_path / "index", SETTINGS, None, Work(1))
+
+    def forgotten_before_it_is_drawn(whole: WholeDocument, number: int, settings: Settings) -> Drawn:
+        with Index.open(tmp_path / "index") as index:
+            forget(index, find(index, whole.document.document_id))
+        served.current()  # the look of another thread, for which there is no image yet
+        return draw(whole, number, settings)
+
+    try:
+        (listed,) = list_documents(served.index, served.current()).documents
+        whole = read_whole(served.index, listed.document_id)
+        assert whole is not None
+        with original(Origin.of(whole.document), SETTINGS) as (path, missing):
+            assert missing == ""
+            monkeypatch.setattr("dashboard.sheets.draw", forgotten_before_it_is_drawn)
+            assert served.sheets.of(served.index, whole, 1, SETTINGS).missing == ""
+            assert not served.sheets._kept and path.exists(), "who looks at the object has it to the end"
+        assert not path.exists() and not originals._objects._kept
+        monkeypatch.undo()
+        assert served.sheets.of(served.index, whole, 1, SETTINGS).missing == ""  # of one that asked before
+        assert not served.sheets._kept and not originals._objects._kept
+    finally:
+        served.close()
+
+
+def test_an_object_that_is_downloaded_while_its_document_is_forgotten_is_dropped_after_the_passage(
+    bucket: str, tmp_path: Path
+) -> None:
+    reindex(tmp_path / "index", bucket)
+    served = Serving.open(tmp_path / "index", SETTINGS, None, Work(1))
+    try:
+        (listed,) = list_documents(served.index, served.current()).documents
+        _, stored = open_stretch(served.index, listed.document_id, 0, 10, 0)
+        forget(served.index, find(served.index, listed.document_id))
+        served.current()
+        pages, missing = served.page_images(stored, 0, 10)
+        assert pages and missing == "" and not originals._objects._kept
     finally:
         served.close()

@@ -2,9 +2,11 @@
 
 import asyncio
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -13,10 +15,11 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from dashboard.app import create_app
+from dashboard.pages.search import _date
 from dashboard.security import access_of
 from dashboard.why import sum_of
 from retrieval.bm25 import Scores, TermShare
-from retrieval.filters import Filters
+from retrieval.filters import Filters, nanoseconds
 from schemas.settings import Settings
 
 HTML = {"Accept": "text/html"}
@@ -112,6 +115,26 @@ def test_what_was_asked_stands_in_the_form_again(client: httpx.Client) -> None:
     wanted = given | {"q": "pump", "rerank": "yes", "threshold": "0.500", "folders": "a&#34;b"}
     assert values == {name: value for name, value in wanted.items() if name != "mode"}
     assert "<option selected>bm25</option>" in told.text and "checked" not in told.text
+
+
+def test_a_date_is_of_the_zone_in_which_the_page_tells_times(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = client.get("/ui/search", headers=HTML).text
+    (zone,) = re.findall(r"Times are those of the server’s clock, ([^<]+)\.</footer>", told)
+    labels = re.findall(r">(Modified [^<]+)<input", told)
+    assert labels == [f"Modified {which} ({zone})" for which in ("since", "before")]
+    try:
+        with monkeypatch.context() as kyiv:
+            kyiv.setenv("TZ", "Europe/Kyiv")
+            time.tzset()
+            since, told_zone = (nanoseconds(_date(given)) for given in ("2026-07-01", "2026-07-01T00:00Z"))
+    finally:
+        time.tzset()
+    assert since == int(datetime(2026, 6, 30, 21, tzinfo=UTC).timestamp()) * 10**9
+    assert told_zone == int(datetime(2026, 7, 1, tzinfo=UTC).timestamp()) * 10**9, (
+        "a zone that is given stands"
+    )
 
 
 def test_a_score_is_told_as_a_sum_without_markup_of_the_question() -> None:

@@ -162,7 +162,8 @@ def test_retry_takes_paths_ids_and_reasons_and_refuses_what_is_ambiguous(
     assert loads(pincite_here("retry", chosen, "--json", cwd=tmp_path).stdout)["indexed"] == 1
     by_reason = pincite_here("retry", "--reason", "unreadable", "--collection", "two", cwd=tmp_path)
     assert by_reason.returncode == 1
-    assert "2 failed documents were tried again: 1 indexed, 1 failed again" in by_reason.stdout
+    assert "1 failed document was tried again: 0 indexed, 1 failed again" in by_reason.stdout
+    assert "1 other one was tried too: 1 indexed, 0 failed again" in by_reason.stdout, "settings are others"
     assert "1 failed document was not tried, being not of this choice" in by_reason.stdout
     told = [line for line in by_reason.stdout.splitlines() if line.startswith("failed: ")]
     assert len(told) == 1 and told[0].startswith("failed: empty.txt"), "only what was tried is told"

@@ -19,6 +19,7 @@ import logging
 import os
 import secrets
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -38,6 +39,7 @@ from schemas.errors import ServerFailed
 from storage.disk import writable
 
 START_S = 120.0  # longest wait for a server to answer: ten times of what it takes on two idle cores
+NEEDS_BYTES = 2_000_000  # of disk: a server that has done nothing yet has 1.1 MB
 STOP_S = 90.0  # longest wait for a server to store its last records
 _LOG_TAIL = 2_000  # characters of the log in an error
 _CHECKOUT = Path(__file__).resolve().parent.parent
@@ -240,9 +242,15 @@ def _port(server: subprocess.Popen[bytes], log: Path) -> int:
         return int(line)
     why = "it ended" if readable else f"no answer within {START_S:.0f} s"
     tail = log.read_text(errors="replace")[-_LOG_TAIL:].strip()
+    free = shutil.disk_usage(log.parent).free
+    remedy = (
+        f"The disk of {log.parent} has only {free:,} bytes free, and it needs some {NEEDS_BYTES:,}: make room"
+        if free < NEEDS_BYTES
+        else "Set PREFECT_API_URL to use a server of your own"
+    )
     raise ServerFailed(
         f"The embedded Prefect server did not start ({why}, after {time.monotonic() - began:.0f} s). "
-        f"Set PREFECT_API_URL to use a server of your own. The end of {log}:\n{tail}"
+        f"{remedy}. The end of {log}:\n{tail or '(nothing)'}"
     )
 
 

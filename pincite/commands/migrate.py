@@ -119,7 +119,7 @@ def _plan(index: Index, way: Way, to: Settings) -> str:
     """What is before it: where it goes, and how much there is."""
     migration = newest_migration(index)
     if way == "rollback" and migration:
-        return f"back to {migration.source.space.model}, {migration.source.space.chunker}"
+        return f"back to {_called(migration.source.space)}"
     report = index_report(index, None)
     documents = report.states.get("indexed", 0)
     much = f"{counted(report.chunks, 'chunk')}, {counted(documents, 'indexed document')}"
@@ -133,18 +133,28 @@ def _run(path: Path, way: Way, choice: Choice) -> bool:
     with telling(path, way), prefect_api(path.resolve() / "prefect"):
         from flows.migrate import run_here
 
-        return run_here(
-            path,
-            way,
-            model=choice.model or None,
-            chunker=choice.chunker or None,
-            throttle=choice.throttle,
-            waive=list(choice.waive),
-            questions=str(choice.questions or ""),
-            force=choice.force,
-            keep_days=choice.keep_days,
-            switch=choice.switch,
-        )
+        try:
+            return run_here(
+                path,
+                way,
+                model=choice.model or None,
+                chunker=choice.chunker or None,
+                throttle=choice.throttle,
+                waive=list(choice.waive),
+                questions=str(choice.questions or ""),
+                force=choice.force,
+                keep_days=choice.keep_days,
+                switch=choice.switch,
+            )
+        except KeyboardInterrupt:  # which ends any command with exit code 130
+            complain(
+                "interrupted: what was built stays, `pincite migrate` goes on; --status says how it stands"
+            )
+            raise
+
+
+def _called(space: Space) -> str:
+    return f"{space.model}, {space.chunker}"
 
 
 def _report(path: Path, as_json: bool) -> None:
@@ -199,7 +209,7 @@ def _say_all(
         say("no migration was ever begun")
         return
     word = migration.standing(bool(at_work))
-    say(f"migration {word}: {migration.source.space.model} to {migration.target.space.model}")
+    say(f"migration {word}: {_called(migration.source.space)} to {_called(migration.target.space)}")
     if migration.state != "aborted" and kept:
         say(words_of(level))
     if migration.state == "building":

@@ -273,3 +273,18 @@ def test_a_damaged_template_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "template.db").write_bytes(b"not a database" * 100)
     flows.server_process._empty_database(tmp_path / "prefect.db", tmp_path / "template.db")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_has_no_room_says_so(tmp_path: Path, without_url: None) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", disk], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("needs root, to mount a small disk")
+    try:
+        with pytest.raises(ServerFailed, match=r"bytes free, and it needs some [\d,]+: make room"):
+            prefect_api(disk / "prefect").__enter__()
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)

@@ -63,7 +63,7 @@ class FoundPassage(BaseModel):
     cut: bool = Field(description="the text is longer: read_passage gives the rest")
     cosine_distance: float | None
     ocr_confidence: float | None = Field(description="0 to 100; below 60 read the page itself")
-    stale: bool = Field(description="the file has a newer version that is not indexed")
+    stale: str = Field(description='why the text is not that of the file now; "" where it is')
 
 
 class Found(BaseModel):
@@ -253,7 +253,7 @@ def _passage(hit: Hit) -> FoundPassage:
         cut=len(hit.content) > MOST_TEXT,
         cosine_distance=hit.cosine_distance,
         ocr_confidence=hit.ocr_confidence,
-        stale=hit.stale,
+        stale=framed_line(hit.stale_reason),
     )
 
 
@@ -317,7 +317,7 @@ def _sources(found: Found) -> str:
 def _notes(one: FoundPassage) -> Sequence[str]:
     notes = [*dict.fromkeys([one.locator, one.char]), f"document_id {one.document_id}"]
     if one.stale:
-        notes.append("STALE: the file is newer than this text")
+        notes.append(f"STALE: {one.stale}")
     return notes
 
 

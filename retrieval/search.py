@@ -300,7 +300,7 @@ class Searcher:
         documents = corpus.documents_of(document_ids)
         found = zip(kept, passages, strict=True)
         return tuple(
-            _hit(corpus, rank, one, passage, documents[passage.document_id], bool(stale[passage.document_id]))
+            _hit(corpus, rank, one, passage, documents[passage.document_id], stale[passage.document_id])
             for rank, (one, passage) in enumerate(found, start=1)
         )
 
@@ -414,7 +414,7 @@ def _reranked(corpus: Corpus, query: str, kept: Sequence[Ranked], reranker: Rera
 
 
 def _hit(
-    corpus: Corpus, rank: int, one: Ranked, passage: Passage, document: LiveDocument, stale: bool
+    corpus: Corpus, rank: int, one: Ranked, passage: Passage, document: LiveDocument, stale: str
 ) -> Hit:
     return Hit(
         rank=rank,
@@ -432,7 +432,8 @@ def _hit(
         dense_rank=one.dense_rank,
         bm25_rank=one.bm25_rank,
         ocr_confidence=passage.ocr_confidence,
-        stale=stale,
+        stale=bool(stale),
+        stale_reason=stale,
         rerank_score=one.rerank_score,
         rank_before=one.rank_before,
         folded=tuple(other.locator for other in corpus.passages(one.folded)),

@@ -269,6 +269,7 @@ class Hit:
     rank_before: int | None = None  # 1-based, before the cross-encoder
     folded: tuple[str, ...] = ()  # locators of near-duplicates of the same document that this hit stands for
     source: str = ""  # the folder or address that the document is of
+    stale_reason: str = ""  # why it is stale
     encoder_fit: bool = True  # False: the embedding model can't read the document, its words alone rank it
 
 

@@ -89,7 +89,7 @@ def _scores(hit: Hit, low_confidence: float) -> str:
     if hit.ocr_confidence is not None and hit.ocr_confidence < low_confidence:
         words.append("read by OCR with low confidence: check the page")
     if hit.stale:
-        words.append("stale: the document has a newer version that is not indexed")
+        words.append(f"stale: {one_line(hit.stale_reason)}")
     if not hit.encoder_fit:
         words.append(
             "the embedding model can't read this document: ranked by its words, the distance says little"

@@ -1,6 +1,7 @@
 """`pincite mcp` with the real client of the protocol, over standard input and output and over HTTP."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -206,17 +207,18 @@ def test_the_same_tools_are_served_over_http(index: Path) -> None:
         assert server.end() == (0, "")
 
 
+PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+
+
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_by_a_signal_while_its_input_is_open(index: Path, sign: signal.Signals) -> None:
-    command = [sys.executable, "-m", "pincite", "mcp", "--index", str(index)]
-    with subprocess.Popen(
-        ["env", "--default-signal=INT", *command], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as served:
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "pincite", "mcp", "--index", str(index)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as served:
         try:
             assert served.stdin is not None and served.stdout is not None
-            served.stdin.write(b"no JSON\n")
+            served.stdin.write(PING)
             served.stdin.flush()
-            assert served.stdout.readline(), "it answers"
+            assert select.select([served.stdout], [], [], 60)[0], "it answers"
             served.send_signal(sign)
             assert served.wait(60) == -sign
         finally:

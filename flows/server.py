@@ -35,6 +35,7 @@ from typing import IO
 
 import psutil
 
+from schemas.counting import counted
 from schemas.errors import ServerFailed
 from storage.disk import writable
 
@@ -243,8 +244,9 @@ def _port(server: subprocess.Popen[bytes], log: Path) -> int:
     why = "it ended" if readable else f"no answer within {START_S:.0f} s"
     tail = log.read_text(errors="replace")[-_LOG_TAIL:].strip()
     free = shutil.disk_usage(log.parent).free
+    room = f"has only {counted(free, 'byte')} free, and it needs some {NEEDS_BYTES:,}"
     remedy = (
-        f"The disk of {log.parent} has only {free:,} bytes free, and it needs some {NEEDS_BYTES:,}: make room"
+        f"The disk of {log.parent} {room}: make room"
         if free < NEEDS_BYTES
         else "Set PREFECT_API_URL to use a server of your own"
     )

@@ -413,9 +413,7 @@ def _reranked(corpus: Corpus, query: str, kept: Sequence[Ranked], reranker: Rera
     return reordered(kept, score(query, texts, reranker), corpus.order)
 
 
-def _hit(
-    corpus: Corpus, rank: int, one: Ranked, passage: Passage, document: LiveDocument, stale: str
-) -> Hit:
+def _hit(corpus: Corpus, rank: int, one: Ranked, passage: Passage, document: LiveDocument, stale: str) -> Hit:
     return Hit(
         rank=rank,
         chunk_id=passage.chunk_id,

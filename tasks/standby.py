@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.models import Model, resolve_model
-from schemas.errors import ChildFailed, DocumentError, Failure, ModelUnavailable, SpaceMismatch
+from schemas.errors import ChildFailed, DocumentError, Failure, ModelUnavailable, SpaceMismatch, WorkerDied
 from schemas.records import Extraction, Space
 from schemas.settings import DEFAULT_CHUNKER
 from storage.index import Index
@@ -60,7 +60,11 @@ def standby(kept: Kept, live: Space, model: Model, family: str, deadline_s: floa
 
 
 class _Children:
-    """Derives in a child process. When it ends in a batch, each document is tried alone: one is to blame."""
+    """Derives in a child process. When it ends in a batch, each document is tried alone: one is to blame.
+
+    A crash with one document is no proof against it, since whoever killed the child may not have meant it: it is to
+    blame when it ends a second one.
+    """
 
     def __init__(self, children: Pool, model: Model, space: Space, deadline_s: float) -> None:
         self._pool = children
@@ -72,9 +76,15 @@ class _Children:
         try:
             return self._run(documents, embed)
         except StageFailed as error:
-            if len(documents) == 1:
+            if len(documents) == 1 and error.failure.kind != WorkerDied.kind:
                 return [error.failure]
-            return [outcome for one in documents for outcome in self([one], embed)]
+            return [self._alone(one, embed) for one in documents]
+
+    def _alone(self, document: Known, embed: bool) -> Derived | Failure:
+        try:
+            return self._run([document], embed)[0]
+        except StageFailed as error:
+            return error.failure
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         return embed_in(self._pool, self._model, texts)

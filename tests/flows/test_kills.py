@@ -143,13 +143,16 @@ def test_a_migration_whose_child_is_killed_goes_on_with_another(tmp_path: Path) 
 def test_runs_killed_at_any_moment_leave_nothing_and_lose_nothing(tmp_path: Path, seed: int) -> None:
     docs, index, draw = tmp_path / "docs", tmp_path / "index", random.Random(seed)
     docs.mkdir()
-    kills = 0
+    kills, longest_s = 0, 15.0
     for turn in range(12):
         change(docs, draw, turn)
         run = pincite("index", docs, "--index", index)
-        time.sleep(draw.uniform(0.3, 15.0))
+        time.sleep(draw.uniform(0.3, longest_s))
         before = indexed(index)
-        kills += killed(run, index)
+        if killed(run, index):
+            kills += 1
+        else:
+            longest_s *= 0.7  # a fast machine had done it before
         assert before <= indexed(index) | not_yet(index)
     assert kills > 6
     assert done("index", docs, "--index", index)["failed"] == 0

@@ -18,7 +18,7 @@ from schemas.errors import DocumentError, UsageError
 from schemas.settings import Settings
 from storage.fetched import suffix_of
 from storage.index import Index
-from storage.live import live_contents
+from storage.live import live_revisions
 from storage.segments import sha256_of
 from storage.snapshot import LiveDocument
 from tasks.bucket import download, is_url
@@ -122,7 +122,8 @@ class _Objects:
             asked = set(self._kept)
         if not asked:
             return
-        live = live_contents(index, {origin.document_id for origin in asked})
+        found = live_revisions(index, {origin.document_id for origin in asked})
+        live = {(document_id, sha256) for document_id, _, sha256 in found}
         with self._lock:
             for origin, one in list(self._kept.items()):
                 if origin in asked and (origin.document_id, origin.sha256) not in live:

@@ -37,7 +37,7 @@ class Passage:
     after: str
     left: int  # characters behind `after`
     version: int
-    stale: str  # why the document's file is newer than this text; "" when it is not
+    stale: str  # why this is not the text of the document now; "" when it is
     pages: tuple[int, ...] = ()  # on which it stands; the locator names the first
 
     @property

@@ -72,7 +72,7 @@ class Sheets:
             kept = {document_id for document_id, _, _ in self._kept}
         if not kept:
             return
-        live = live_revisions(index, kept)
+        live = {(document_id, revision) for document_id, revision, _ in live_revisions(index, kept)}
         with self._lock:
             for key in [one for one in self._kept if one[0] in kept and one[:2] not in live]:
                 del self._kept[key]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -22,16 +22,15 @@ from retrieval import bm25, dense
 from retrieval.corpus import Corpus, Passage
 from retrieval.filters import NO_FILTERS, Filters, check_filters, nanoseconds
 from retrieval.folding import FOLD_WINDOW, Likeness, fold
-from retrieval.following import Follower
 from retrieval.order import Mask
 from retrieval.ranking import Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
 from retrieval.refusal import MOST_PASSAGES, Threshold, threshold_of, under_cut
 from retrieval.rerank import RERANK_DEPTH, Reranker, reordered, resolve_reranker, score
-from schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch, UsageError, VersionGone
+from retrieval.versions import Versions
+from schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch, UsageError
 from schemas.records import Hit
 from schemas.settings import Settings
-from storage.index import LEDGER_FILE, Index
-from storage.readers import Lease
+from storage.index import Index
 from storage.snapshot import LiveDocument, Snapshot
 from storage.texts import StoredText, read_texts
 
@@ -42,9 +41,6 @@ _DEFAULTS = Settings()
 Ranking = Callable[[int], list[Ranked]]
 """The best rows to a depth; one to a greater depth begins with the same."""
 
-Answer = TypeVar("Answer")
-
-_TRIES = 3
 _encoding = threading.Lock()  # fast tokenizers raise "Already borrowed" when threads share one
 
 
@@ -81,23 +77,16 @@ def open_index(path: Path, settings: Settings = _DEFAULTS, version: int | None =
 class Searcher:
     """Searches one index. Each search sees one version, whole; threads may share a searcher.
 
-    What was read of a version is kept until a search sees another. While searches go on, a thread takes up new
-    versions as they come (`retrieval.following`).
+    What was read of a version is kept until a search sees another (`retrieval.versions`).
     """
 
     def __init__(self, index: Index, settings: Settings, version: int | None = None) -> None:
         self._index = index
         self._settings = settings
-        self._lock = threading.Lock()  # held while a version is taken up
-        self._lease = Lease(index.engine)
         self._pinned = version
-        self._corpus: Corpus | None = None
-        self._follower = Follower(index.path / LEDGER_FILE, self._take_up)
-        self._told_since = index.told_since()
+        self._versions = Versions(index, version)
         self._models: dict[int, Model] = {}  # by the key of the space that is searched
         self._resolving = threading.Lock()
-        if version is not None:
-            self._corpus_now()
 
     def __enter__(self) -> Searcher:
         return self
@@ -108,8 +97,7 @@ class Searcher:
         self.close()
 
     def close(self) -> None:
-        self._follower.end()
-        self._lease.release()
+        self._versions.close()
         self._index.close()
 
     def texts(self, document_ids: Sequence[str], version: int | None = None) -> dict[str, StoredText]:
@@ -128,7 +116,7 @@ class Searcher:
 
         Raises `SpaceMismatch` and `ModelUnavailable` as `search` does.
         """
-        model = self._on_what_is_there(lambda corpus: self._require_model(corpus.snapshot))
+        model = self._versions.ask(lambda corpus: self._require_model(corpus.snapshot))
         with _encoding:
             vectors = np.asarray(_embedder(model).embed_queries(queries), dtype=np.float32)
         return _checked(vectors.reshape(len(queries), -1), model)
@@ -162,8 +150,7 @@ class Searcher:
         _check(query, mode, k, threshold)
         check_filters(filters)
         reranker = resolve_reranker(self._settings.reranker) if rerank else None
-        if self._pinned is None:
-            self._follower.asked()
+        self._versions.asked()
         most = k if threshold is None else min(k, MOST_PASSAGES)
 
         def found(corpus: Corpus) -> Results:
@@ -186,7 +173,7 @@ class Searcher:
                 shares=_shares(lexical, kept[:most]) if explain and lexical else (),
             )
 
-        return self._on_what_is_there(found)
+        return self._versions.ask(found)
 
     def _among(self, corpus: Corpus, filters: Filters) -> Mask | None:
         if filters == NO_FILTERS:
@@ -225,73 +212,6 @@ class Searcher:
                 "dense, or run `pincite migrate`"
             )
         return corpus.lexical(terms(query), among)
-
-    def _on_what_is_there(self, ask: Callable[[Corpus], Answer]) -> Answer:
-        """What `ask` says; asked again where what it read went while it read.
-
-        A forgetting takes documents away from every version, also under a lease, and a vacuum what is not yet held.
-        """
-        for _ in range(_TRIES - 1):
-            corpus = self._corpus
-            try:
-                corpus = self._corpus_now()
-                return self._asked(corpus, ask)
-            except VersionGone:
-                self._drop(corpus)
-        return self._asked(self._corpus_now(), ask)
-
-    def _drop(self, failed: Corpus | None) -> None:
-        """Makes the next search begin anew, unless another thread has done it meanwhile."""
-        with self._lock:
-            if self._corpus is failed:
-                self._corpus = None
-
-    def _asked(self, corpus: Corpus, ask: Callable[[Corpus], Answer]) -> Answer:
-        """What comes back is of a version that is held: its passages can be opened, whatever a vacuum does."""
-        answer = ask(corpus)
-        if not self._lease.holds(corpus.version):
-            self._lease.hold(corpus.version)
-        return answer
-
-    def _corpus_now(self) -> Corpus:
-        """The newest version, held where no thread follows.
-
-        While one does, who finds it taken up waits for nobody; else for who takes one up, and at times for who
-        writes the ledger.
-        """
-        if self._pinned is not None:
-            return self._corpus_pinned(self._pinned)
-        corpus = self._corpus
-        if corpus is None or self._index.newest_version() != corpus.version:
-            corpus = self._newest()
-        if not self._follower.follows:
-            with self._lock:  # another thread may have come to a newer one
-                self._lease.hold((corpus if self._corpus is None else self._corpus).version)
-        return corpus
-
-    def _corpus_pinned(self, version: int) -> Corpus:
-        with self._lock:
-            self._lease.hold(version)
-            told = self._index.told_since()
-            if self._corpus is None or told != self._told_since:  # documents may have been forgotten
-                with self._index.snapshot(version) as pinned:
-                    self._corpus, self._told_since = Corpus(pinned, self._corpus), told
-            return self._corpus
-
-    def _newest(self) -> Corpus:
-        """Takes up the newest version, unless another thread has done it meanwhile."""
-        with self._lock:
-            known = None if self._corpus is None else self._corpus.version
-            if snapshot := self._index.newer_snapshot(known):
-                self._corpus = Corpus(snapshot, self._corpus)
-            assert self._corpus is not None
-            return self._corpus
-
-    def _take_up(self) -> None:
-        """The follower's work. The lease is its own: a search would wait for whoever writes the ledger."""
-        corpus = self._corpus_now()
-        self._lease.hold(corpus.version)
-        corpus.read_ahead()
 
     def _hits(self, corpus: Corpus, kept: Sequence[Ranked]) -> tuple[Hit, ...]:
         passages = corpus.passages([one.row for one in kept])

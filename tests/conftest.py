@@ -1,8 +1,15 @@
-"""Hypothesis profiles: `fast` draws the same examples every time; `HYPOTHESIS_PROFILE=full` many new ones."""
+"""What tests of several rooms share: a small disk, and profiles for hypothesis.
+
+`fast` draws the same examples every time; `HYPOTHESIS_PROFILE=full` many new ones.
+"""
 
 import os
+import subprocess
 import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -19,3 +26,17 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 # Before any test imports Prefect: neither its telemetry nor the user's own profile has a place here.
 os.environ["DO_NOT_TRACK"] = "1"
 os.environ["PREFECT_HOME"] = tempfile.mkdtemp(prefix="pincite-prefect-")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 3 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("needs root, to mount a small disk")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)

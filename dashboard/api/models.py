@@ -156,7 +156,7 @@ class DocumentPage(BaseModel):
 class PassageBody(Passage):
     """A stretch of a document's canonical text; offsets are code points, half open.
 
-    `left` counts the characters behind `after`; `stale` says why the file is newer than this text.
+    `left` counts the characters behind `after`; `stale` says why this is not the text of the document now.
     """
 
 

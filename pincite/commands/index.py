@@ -110,10 +110,8 @@ def retry(
     fit = tuple(one for one in failed if collection in (None, one.collection) and matches(one, reason))
     chosen = of_names(fit, documents) if documents else fit
     if not chosen and not json:
-        others = counted(len(failed), "document is", "documents are")
-        say(
-            f"Nothing to retry: no such document is failed{f', {others} for other reasons' if failed else ''}."
-        )
+        others = f"none of {counted(len(failed), 'failed document')} is of this choice"
+        say(f"Nothing to retry: {others if failed else 'no document is failed'}.")
     sources = {one.source for one in chosen}
     ids = tuple(sorted(one.document_id for one in chosen))
     asked = Asked(frozenset(one.document_id for one in failed), frozenset(ids), time.time())

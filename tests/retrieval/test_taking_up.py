@@ -45,7 +45,7 @@ def followed(path: Path) -> Iterator[Searcher]:
     with open_index(path) as searcher:
         for _ in range(following.SEARCHES):
             searcher.search("zebra", mode="bm25")
-        assert searcher._follower.follows
+        assert searcher._versions._follower.follows
         yield searcher
 
 
@@ -67,7 +67,7 @@ class Gate:
 
 def test_a_search_of_the_newest_version_does_not_wait_for_a_thread_that_looks(small_index: Any) -> None:
     small_index.write({"a.txt": ["zebra"]})
-    with followed(small_index.path) as searcher, searcher._lock, ThreadPoolExecutor(1) as other:
+    with followed(small_index.path) as searcher, searcher._versions._lock, ThreadPoolExecutor(1) as other:
         assert other.submit(contents, searcher).result(WAIT_S) == ["zebra"]
 
 
@@ -114,7 +114,9 @@ def test_a_version_that_the_follower_took_up_by_half_is_taken_up_whole_by_the_ne
         monkeypatch.undo()
         small_index.write({"a.txt": ["zebra newer"]})
         assert contents(searcher) == ["zebra newer"]
-        assert wait_for(lambda: bool(contents(searcher)) and searcher._follower.follows), "it began anew"
+        assert wait_for(lambda: bool(contents(searcher)) and searcher._versions._follower.follows), (
+            "it began anew"
+        )
 
 
 def test_what_is_written_is_found_by_the_next_search_whatever_the_follower_does(small_index: Any) -> None:
@@ -171,9 +173,9 @@ def test_a_switch_to_another_space_is_seen_by_the_next_search(
         assert move(opened, migration, migration.target)
         gate.opened.set()
         assert contents(searcher) == ["zebra" if beside == "nothing" else "zebra new"]
-        assert searcher._corpus is not None and searcher._corpus.space == WIDE
+        assert searcher._versions._corpus is not None and searcher._versions._corpus.space == WIDE
         assert move(opened, migration, migration.source)
-        assert contents(searcher) and searcher._corpus.space == SPACE
+        assert contents(searcher) and searcher._versions._corpus.space == SPACE
 
 
 def test_a_vacuum_leaves_what_was_answered_while_the_lease_on_it_is_still_to_be_written(

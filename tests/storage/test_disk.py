@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -51,20 +51,6 @@ for name in ("reindex", *OPERATIONS):
     except PinciteError as error:
         print(name, type(error).__name__, error)
 """
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 3 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", folder], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("needs root, to mount a small disk")
-    yield folder
-    subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def grow(index: Path, source: Path) -> dict[str, list[str]]:

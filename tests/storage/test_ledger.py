@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -160,19 +159,6 @@ def test_a_ledger_that_another_process_holds_is_busy_not_broken(index: Path) -> 
             transactions.writing(other.engine),
         ):
             pass
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("no right to mount a small disk here")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
 
 
 def test_a_full_disk_ends_the_run_and_keeps_the_index(small_disk: Path, source: Path) -> None:

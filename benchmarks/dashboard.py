@@ -23,13 +23,13 @@ from fastapi import FastAPI
 from starlette.types import Message
 
 from benchmarks.retrieval_index import make_index, queries
-from dashboard.app import create_app
-from dashboard.security import access_of
-from dashboard.serving import Serving
-from retrieval.ranking import Mode
-from schemas.settings import Settings, recipe
-from storage import ledger, transactions
-from storage.index import Index
+from pincite.dashboard.app import create_app
+from pincite.dashboard.http.access import access_of
+from pincite.dashboard.state.serving import Serving
+from pincite.retrieval.ranking import Mode
+from pincite.schemas.settings import Settings, recipe
+from pincite.storage.ledger import schema, transactions
+from pincite.storage.snapshots.index import Index
 from tests.dashboard.conftest import reindex, space
 
 ROUNDS = 7
@@ -77,13 +77,13 @@ def fill(path: Path, documents: int, chunks: int) -> None:
     made = recipe(Settings())
     with Index.create(path, space()) as index, transactions.writing(index.engine) as connection:
         connection.execute(
-            ledger.versions.insert().values(version=1, run_id="bulk", committed_at=time.time())
+            schema.versions.insert().values(version=1, run_id="bulk", committed_at=time.time())
         )
         for first in range(0, documents, 10_000):
             numbers = range(first, min(first + 10_000, documents))
-            connection.execute(ledger.documents.insert(), [_document(n, made) for n in numbers])
+            connection.execute(schema.documents.insert(), [_document(n, made) for n in numbers])
             connection.execute(
-                ledger.revisions.insert(), [_revision(n, made, chunks) for n in numbers if n % 10]
+                schema.revisions.insert(), [_revision(n, made, chunks) for n in numbers if n % 10]
             )
         connection.execute(sa.text("ANALYZE"))
 
@@ -152,7 +152,7 @@ async def pages(index: Path, paths: tuple[str, ...]) -> dict[str, tuple[float, f
 def _write(index: Index) -> None:
     """Changes what no page counts, which nobody can know; SQLite would not write what is there already."""
     with transactions.writing(index.engine) as connection:
-        connection.execute(ledger.versions.update().values(committed_at=time.time()))
+        connection.execute(schema.versions.update().values(committed_at=time.time()))
 
 
 def _medians(times: list[tuple[float, float]]) -> tuple[float, float]:

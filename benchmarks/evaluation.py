@@ -16,12 +16,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.corpus import write_markdown
-from encoders.models import resolve_model
-from evaluation.evaluate import evaluate
-from evaluation.rebuild import embedder_of
-from schemas.evaluation import Question, QuestionSet
-from schemas.settings import Settings
-from storage.index import Index
+from pincite.encoders.models import resolve_model
+from pincite.evaluation.evaluate import evaluate
+from pincite.evaluation.rebuild import embedder_of
+from pincite.schemas.evaluation import Question, QuestionSet
+from pincite.schemas.settings import Settings
+from pincite.storage.snapshots.index import Index
 
 DOCUMENTS = 13
 PARAGRAPHS = 60

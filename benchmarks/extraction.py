@@ -20,8 +20,8 @@ import pdfplumber
 import pypdfium2
 
 from benchmarks.pdf_files import KINDS, Table, Truth, make
-from schemas.settings import Settings
-from tasks.extraction.pdf import extract_pdf
+from pincite.schemas.settings import Settings
+from pincite.tasks.extraction.pdf.reader import extract_pdf
 
 Result = tuple[str, list[Table]]
 

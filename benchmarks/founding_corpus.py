@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from schemas.errors import PinciteError
+from pincite.schemas.errors import PinciteError
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,25 +24,25 @@ import numpy as np
 
 from benchmarks.founding_corpus import READMES, digest, make_corpus
 from benchmarks.founding_report import JUDGES, REPORT, Key, Measured, report
-from encoders.embedding import Embedder, load_embedder
-from encoders.models import Model, resolve_model
-from encoders.offline import stay_offline
-from encoders.wordpieces import WordPieces
-from evaluation.checking import check
-from evaluation.metrics import CUTS, first_rank
-from evaluation.passages import Passages
-from evaluation.questions import read_questions
-from evaluation.rebuild import rebuilt
-from evaluation.refusal import sweep
-from evaluation.scoring import MODES, Ranker, distances_of, scores_of
-from retrieval.corpus import Corpus
-from retrieval.dense import Matrix
-from schemas.errors import PinciteError
-from schemas.evaluation import Question, QuestionSet, RefusalPoint, Scores, Strategy
-from schemas.settings import DEFAULT_CHUNKER, Settings
-from storage.index import Index
-from tasks.chunking.chunk import STRATEGIES
-from tasks.chunking.headers import SEPARATOR, embedded_text
+from pincite.encoders.embedding import Embedder, load_embedder
+from pincite.encoders.models import Model, resolve_model
+from pincite.encoders.offline import stay_offline
+from pincite.encoders.wordpieces import WordPieces
+from pincite.evaluation.checking import check
+from pincite.evaluation.metrics import CUTS, first_rank
+from pincite.evaluation.passages import Passages
+from pincite.evaluation.questions import read_questions
+from pincite.evaluation.rebuild import rebuilt
+from pincite.evaluation.refusal import sweep
+from pincite.evaluation.scoring import MODES, Ranker, distances_of, scores_of
+from pincite.retrieval.dense import Matrix
+from pincite.retrieval.loaded_version import Corpus
+from pincite.schemas.errors import PinciteError
+from pincite.schemas.evaluation import Question, QuestionSet, RefusalPoint, Scores, Strategy
+from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.chunking.chunk import STRATEGIES
+from pincite.tasks.chunking.headers import SEPARATOR, embedded_text
 
 ROOT = Path(__file__).resolve().parents[1]
 THRESHOLDS = (0.475, 0.525, 0.575, 0.625, 0.675, 0.725, 2.0)

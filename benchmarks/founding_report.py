@@ -14,10 +14,10 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 from benchmarks.founding_corpus import Readme
-from evaluation.comparing import DESTROYED, Stage, compare
-from evaluation.metrics import CUTS
-from evaluation.statistics import ALPHA, resolvable, sign_test
-from schemas.evaluation import Judge, Pair, QuestionSet, RefusalPoint, Scores, Share
+from pincite.evaluation.comparing import DESTROYED, Stage, compare
+from pincite.evaluation.metrics import CUTS
+from pincite.evaluation.statistics import ALPHA, resolvable, sign_test
+from pincite.schemas.evaluation import Judge, Pair, QuestionSet, RefusalPoint, Scores, Share
 
 REPORT = "founding-measurement.md"
 TEMPLATE = Path(__file__).with_name("founding_measurement.md.j2")

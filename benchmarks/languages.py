@@ -13,7 +13,7 @@ from pathlib import Path
 
 from scipy.stats import binomtest
 
-from encoders import languages
+from pincite.encoders import languages
 
 _UNSPACED = ("zh", "ja", "th")
 

@@ -21,24 +21,24 @@ import numpy as np
 import pyarrow.compute as pc
 import sqlalchemy as sa
 
-import storage.segments
-from encoders.models import resolve_model
-from schemas.records import Chunk, Extraction, Policy, Prepared, SourceFile
-from schemas.settings import DEFAULT_MODEL, Settings
-from storage import ledger, transactions
-from storage.cache import refresh_cache
-from storage.commit import lease, publish
-from storage.forget import forget
-from storage.forgotten import find
-from storage.index import Index
-from storage.maintenance import compact_index, vacuum_index
-from storage.readers import Lease
-from storage.register import register
-from storage.rows import Finished
-from storage.runs import begin_run, finish_run
-from storage.segments import Segment, read_segment, write_segment
-from tasks.lexical import term_frequencies
-from tasks.plan import space_of
+from pincite.encoders.models import resolve_model
+from pincite.schemas.records import Chunk, Extraction, Policy, Prepared, SourceFile
+from pincite.schemas.settings import DEFAULT_MODEL, Settings
+from pincite.storage.erasure.forget import forget
+from pincite.storage.ledger import schema, transactions
+from pincite.storage.locks.reader_leases import Lease
+from pincite.storage.maintenance.whole_index import compact_index, vacuum_index
+from pincite.storage.runs.commit import lease, publish
+from pincite.storage.runs.registration import register
+from pincite.storage.runs.runs import begin_run, finish_run
+from pincite.storage.search_cache.cache import refresh_cache
+from pincite.storage.segments import segment as segments
+from pincite.storage.segments.arrow_rows import Finished
+from pincite.storage.segments.segment import Segment, read_segment, write_segment
+from pincite.storage.snapshots.index import Index
+from pincite.storage.tombstones import find
+from pincite.tasks.steps.lexical import term_frequencies
+from pincite.tasks.steps.plan import space_of
 
 POLICY = Policy("recipe", "limits", 3)
 CHUNKS = 2  # a document
@@ -49,7 +49,7 @@ COLD = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from retrieval.search import open_index
+from pincite.retrieval.searcher import open_index
 vector = np.zeros(384, dtype=np.float32); vector[0] = 1
 began, cpu = time.perf_counter(), time.process_time()
 with open_index(Path(sys.argv[1])) as searcher:
@@ -86,16 +86,16 @@ def split(one: Path, many: Path) -> None:
         rows = [row for segment in snapshot.segments for row in _split(index, segment, versions)]
         files = [segment.file for segment in snapshot.segments]
         with transactions.writing(index.engine) as connection:
-            connection.execute(ledger.segments.delete())
-            connection.execute(ledger.versions.delete())
-            connection.execute(ledger.segments.insert(), rows)
+            connection.execute(schema.segments.delete())
+            connection.execute(schema.versions.delete())
+            connection.execute(schema.segments.insert(), rows)
             connection.execute(
-                ledger.versions.insert(),
+                schema.versions.insert(),
                 [{"version": n, "run_id": "", "committed_at": float(n)} for n in versions.values()],
             )
-            key = ledger.revisions.c.document_id == sa.bindparam("key")
+            key = schema.revisions.c.document_id == sa.bindparam("key")
             connection.execute(
-                ledger.revisions.update().where(key).values(began_version=sa.bindparam("at")),
+                schema.revisions.update().where(key).values(began_version=sa.bindparam("at")),
                 [{"key": document_id, "at": version} for document_id, version in versions.items()],
             )
     for file in files:
@@ -186,12 +186,12 @@ def leases(path: Path) -> None:
 def main() -> None:
     documents = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     print(f"{documents} documents, {documents * CHUNKS} chunks; load {os.getloadavg()[0]:.1f}")
-    waits, storage.segments.os.fsync = storage.segments.os.fsync, lambda _descriptor: None
+    waits, segments.os.fsync = segments.os.fsync, lambda _descriptor: None
     with tempfile.TemporaryDirectory() as folder:
         many, one = Path(folder) / "many", Path(folder) / "one"
         timed("one commit for all", lambda: make_index(one, documents))
         timed("a segment for each document", lambda: split(one, many))
-        storage.segments.os.fsync = waits
+        segments.os.fsync = waits
         with Index.open(one) as index:
             refresh_cache(index)
         compare("before", many, one, drop_cache, runs=1)

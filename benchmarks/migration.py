@@ -22,24 +22,24 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.corpus import write_markdown
-from encoders.models import resolve_model
-from encoders.wordpieces import WordPieces
-from schemas.records import SourceFile
-from schemas.settings import DEFAULT_MODEL, Settings
-from storage.commit import lease, publish
-from storage.index import Index
-from storage.register import register
-from storage.rows import Finished
-from storage.runs import begin_run, finish_run
-from storage.segments import sha256_of
-from tasks.chunking.chunk import chunk
-from tasks.embed import EmbedOrder
-from tasks.extraction.formats import extract
-from tasks.lexical import term_frequencies
-from tasks.plan import policy_of, space_of
-from tasks.prepare import Prepared, document_title
-from tasks.standby import EMBEDDER_MEMORY_BYTES
-from tasks.supervise import pool
+from pincite.encoders.models import resolve_model
+from pincite.encoders.wordpieces import WordPieces
+from pincite.schemas.records import SourceFile
+from pincite.schemas.settings import DEFAULT_MODEL, Settings
+from pincite.storage.runs.commit import lease, publish
+from pincite.storage.runs.registration import register
+from pincite.storage.runs.runs import begin_run, finish_run
+from pincite.storage.segments.arrow_rows import Finished
+from pincite.storage.segments.segment import sha256_of
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.chunking.chunk import chunk
+from pincite.tasks.extraction.registry import extract
+from pincite.tasks.migration.shadow import EMBEDDER_MEMORY_BYTES
+from pincite.tasks.sandbox.pool import pool
+from pincite.tasks.steps.embed import EmbedOrder
+from pincite.tasks.steps.lexical import term_frequencies
+from pincite.tasks.steps.plan import policy_of, space_of
+from pincite.tasks.steps.prepare import Prepared, document_title
 
 OTHER = "universal-sentence-encoder"
 ROOT = Path(__file__).resolve().parents[1]

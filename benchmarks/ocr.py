@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from benchmarks import scans
 from benchmarks.scans import Spoil, character_error_rate, page_image
-from schemas.settings import Settings
-from tasks.extraction import tesseract
-from tasks.extraction.ocr import read_page
+from pincite.schemas.settings import Settings
+from pincite.tasks.extraction.ocr import tesseract
+from pincite.tasks.extraction.ocr.engine import read_page
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,12 +77,12 @@ def _proportional_bytes(process: psutil.Process) -> int:
 
 def bare_loop(source: Path) -> None:
     """The alternative."""
-    from encoders.embedding import load_embedder
-    from encoders.models import resolve_model
-    from encoders.wordpieces import WordPieces
-    from schemas.settings import Settings
-    from tasks.chunking.chunk import chunk
-    from tasks.extraction.formats import extract
+    from pincite.encoders.embedding import load_embedder
+    from pincite.encoders.models import resolve_model
+    from pincite.encoders.wordpieces import WordPieces
+    from pincite.schemas.settings import Settings
+    from pincite.tasks.chunking.chunk import chunk
+    from pincite.tasks.extraction.registry import extract
 
     model = resolve_model("all-MiniLM-L6-v2")
     embedder, wordpieces, settings = load_embedder(model), WordPieces(model), Settings()

@@ -27,8 +27,8 @@ from pathlib import Path
 import psutil
 
 from benchmarks.corpus import sentence, write_corpus
-from retrieval.ranking import Mode
-from retrieval.search import Searcher, open_index
+from pincite.retrieval.ranking import Mode
+from pincite.retrieval.searcher import Searcher, open_index
 
 MODES: tuple[Mode, ...] = ("hybrid", "bm25")
 MOST_RATIO = 1.5

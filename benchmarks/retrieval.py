@@ -27,16 +27,16 @@ from benchmarks.retrieval_index import (
     unit_vectors,
     word,
 )
-from encoders.models import resolve_model
-from encoders.terms import terms
-from retrieval.corpus import Corpus
-from retrieval.ranking import Mode
-from retrieval.search import Searcher, open_index
-from schemas.records import Space
-from schemas.settings import DEFAULT_MODEL, Settings
-from storage.cache import FOLDER, refresh_cache
-from storage.index import Index
-from tasks.plan import space_of
+from pincite.encoders.models import resolve_model
+from pincite.encoders.terms import terms
+from pincite.retrieval.loaded_version import Corpus
+from pincite.retrieval.ranking import Mode
+from pincite.retrieval.searcher import Searcher, open_index
+from pincite.schemas.records import Space
+from pincite.schemas.settings import DEFAULT_MODEL, Settings
+from pincite.storage.search_cache.cache import FOLDER, refresh_cache
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.steps.plan import space_of
 
 WORDS = 90
 BM25_WORDS = 40

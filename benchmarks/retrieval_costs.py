@@ -11,16 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.retrieval_index import make_index
-from encoders.fitness import measure_fitness
-from encoders.models import resolve_model
-from encoders.offline import stay_offline
-from encoders.wordpieces import WordPieces
-from retrieval.filters import Filters
-from retrieval.rerank import resolve_reranker, score
-from retrieval.search import open_index
-from schemas.settings import DEFAULT_MODEL, Settings
-from storage.index import Index
-from tasks.plan import space_of
+from pincite.encoders.fitness import measure_fitness
+from pincite.encoders.models import resolve_model
+from pincite.encoders.offline import stay_offline
+from pincite.encoders.wordpieces import WordPieces
+from pincite.retrieval.filters import Filters
+from pincite.retrieval.rerank import resolve_reranker, score
+from pincite.retrieval.searcher import open_index
+from pincite.schemas.settings import DEFAULT_MODEL, Settings
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.steps.plan import space_of
 
 WORDS = 90  # a chunk
 

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
-from schemas.records import Space
-from schemas.tables import CHUNKS, POSTINGS
-from storage import ledger, transactions
-from storage.commit import new_version
-from storage.index import Index
-from storage.segments import write_segment
+from pincite.schemas.records import Space
+from pincite.schemas.tables import CHUNKS, POSTINGS
+from pincite.storage.ledger import schema, transactions
+from pincite.storage.runs.commit import new_version
+from pincite.storage.segments.segment import write_segment
+from pincite.storage.snapshots.index import Index
 
 CHUNKS_A_DOCUMENT = 5
 VOCABULARY = 50_000
@@ -62,9 +62,9 @@ def add_commit(
     written = [write_segment(index.path, kind, table) for kind, table in tables.items()]
     with transactions.writing(index.engine) as connection:
         version = new_version(connection, "benchmark")
-        space_id, _ = ledger.live_space(connection, version)
+        space_id, _ = schema.live_space(connection, version)
         connection.execute(
-            ledger.segments.insert(),
+            schema.segments.insert(),
             [asdict(one) | {"space_id": space_id, "began_version": version} for one in written],
         )
         _begin(connection, ids, revision, space_id, version)
@@ -150,10 +150,10 @@ def _begin(connection: sa.Connection, ids: Sequence[str], revision: int, space_i
     }  # fmt: skip
     paths = [{"document_id": one, "path": f"f{int(one, 16) % 20}/{one}.txt"} for one in ids]
     if revision == 1:
-        connection.execute(ledger.documents.insert(), [document | one for one in paths])
+        connection.execute(schema.documents.insert(), [document | one for one in paths])
     else:
-        ended = ledger.revisions.update().where(
-            ledger.revisions.c.document_id.in_(ids), ledger.revisions.c.ended_version.is_(None)
+        ended = schema.revisions.update().where(
+            schema.revisions.c.document_id.in_(ids), schema.revisions.c.ended_version.is_(None)
         )
         connection.execute(ended.values(ended_version=version))
-    connection.execute(ledger.revisions.insert(), [live | one for one in paths])
+    connection.execute(schema.revisions.insert(), [live | one for one in paths])

@@ -10,19 +10,20 @@ from fastapi import FastAPI
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.staticfiles import StaticFiles
 
-from dashboard import api, pages, problems
-from dashboard.bodies import BodyLimits
-from dashboard.guard import Guard
-from dashboard.live import Feed, live_of
-from dashboard.mcp_server import create_mcp
-from dashboard.problem_page import problem_response
-from dashboard.security import Access
-from dashboard.serving import Serving
-from dashboard.uploads import sweep
-from dashboard.work import Work
-from retrieval.endpoint import endpoint_of
-from schemas.settings import Settings
-from storage.collections import read_collections
+from pincite.dashboard import api, pages
+from pincite.dashboard.actions.upload_files import sweep
+from pincite.dashboard.http import problems
+from pincite.dashboard.http.access import Access
+from pincite.dashboard.http.bodies import BodyLimits
+from pincite.dashboard.http.guard import Guard
+from pincite.dashboard.http.problem_page import problem_response
+from pincite.dashboard.mcp_server import create_mcp
+from pincite.dashboard.state.progress_feed import Feed, live_of
+from pincite.dashboard.state.serving import Serving
+from pincite.dashboard.state.thread_pool import Work
+from pincite.retrieval.answers.llm_client import endpoint_of
+from pincite.schemas.settings import Settings
+from pincite.storage.runs.collections import read_collections
 
 VERSION = "1"  # of the API
 

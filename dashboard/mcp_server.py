@@ -1,7 +1,7 @@
 """The MCP server: search, read and list for an assistant (https://modelcontextprotocol.io/).
 
-Text of documents is framed as in the prompt of `pincite ask` (`retrieval.framing`): it is data and can not write a
-line of the frame. What a tool returns is bounded, and so is its time (`dashboard.work`); an error says what to do.
+Text of documents is framed as in the prompt of `pincite ask` (`prompt_framing`): it is data and can not write a
+line of the frame. What a tool returns is bounded, and so is its time (`state.thread_pool`); an error says what to do.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,21 +16,21 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from dashboard.api.models import MOST_CHARACTERS, Name
-from dashboard.passages import Passage, open_stretch
-from dashboard.problems import problem_of
-from dashboard.serving import Serving
-from retrieval.citations import label_of, place_words
-from retrieval.filters import Filters
-from retrieval.framing import framed, framed_line
-from retrieval.refusal import MOST_PASSAGES, no_answer
-from schemas.counting import counted
-from schemas.errors import NotFound, PinciteError
-from schemas.locators import char_fragment
-from schemas.records import Hit
-from schemas.showing import one_line
-from schemas.tables import document_of
-from storage.listing import list_documents as list_pages
+from pincite.dashboard.api.models import MOST_CHARACTERS, Name
+from pincite.dashboard.http.problems import problem_of
+from pincite.dashboard.state.serving import Serving
+from pincite.dashboard.views.passages import Passage, open_stretch
+from pincite.retrieval.answers.citations import label_of, place_words
+from pincite.retrieval.answers.prompt_framing import framed, framed_line
+from pincite.retrieval.filters import Filters
+from pincite.retrieval.threshold import MOST_PASSAGES, no_answer
+from pincite.schemas.counting import counted
+from pincite.schemas.display import one_line
+from pincite.schemas.errors import NotFound, PinciteError
+from pincite.schemas.locators import char_fragment
+from pincite.schemas.records import Hit
+from pincite.schemas.tables import document_of
+from pincite.storage.queries.listing import list_documents as list_pages
 
 VERSION = "1"  # of the tools
 MOST_HITS = 20

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from encoders.models import Model
+from pincite.encoders.models import Model
 
 if TYPE_CHECKING:
     from torch import Tensor

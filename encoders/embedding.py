@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.bert_engine import BertVectors
-from encoders.models import Kind, Model
-from encoders.offline import stay_offline
-from schemas.errors import ModelUnavailable
+from pincite.encoders.bert_engine import BertVectors
+from pincite.encoders.models import Kind, Model
+from pincite.encoders.offline import stay_offline
+from pincite.schemas.errors import ModelUnavailable
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -113,13 +113,13 @@ def _sentence_transformers(model: Model, threads: int | None) -> _Library:
 
 
 def _e5_library(model: Model, threads: int | None) -> _Library:
-    from encoders.e5_engine import E5Vectors
+    from pincite.encoders.e5_engine import E5Vectors
 
     return E5Vectors(model.folder, threads)
 
 
 def _use_library(model: Model, threads: int | None) -> _Library:
-    from encoders.use_engine import UseVectors
+    from pincite.encoders.use_engine import UseVectors
 
     return UseVectors(model.folder, threads)
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import regex
 
-from encoders.models import Kind
-from encoders.wordpieces import WordPieces
+from pincite.encoders.models import Kind
+from pincite.encoders.wordpieces import WordPieces
 
 
 @dataclass(frozen=True, slots=True)

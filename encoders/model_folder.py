@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from schemas.errors import ModelUnavailable
+from pincite.schemas.errors import ModelUnavailable
 
 _NEEDED = ("config.json", "tokenizer.json")
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")  # in the order in which sentence-transformers takes them

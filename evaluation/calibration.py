@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from evaluation.distances import Grouped
-from evaluation.refusal import Distances, sweep
-from evaluation.statistics import share
-from schemas.counting import counted
-from schemas.errors import UsageError
-from schemas.evaluation import Bluffs, RefusalPoint, Share
+from pincite.evaluation.distances import Grouped
+from pincite.evaluation.refusal import Distances, sweep
+from pincite.evaluation.statistics import share
+from pincite.schemas.counting import counted
+from pincite.schemas.errors import UsageError
+from pincite.schemas.evaluation import Bluffs, RefusalPoint, Share
 
 LEAST = 4
 """Questions of a kind: with fewer, a half of them says nothing."""

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from evaluation.occurrences import Needles
-from schemas.counting import counted
-from schemas.evaluation import Fault, FaultCode, Question, QuestionSet
-from storage.index import Index
-from storage.snapshot import Snapshot
+from pincite.evaluation.occurrences import Needles
+from pincite.schemas.counting import counted
+from pincite.schemas.evaluation import Fault, FaultCode, Question, QuestionSet
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.snapshot import Snapshot
 
 _COLUMNS = ("document_id", "text", "blocks", "pages")
 

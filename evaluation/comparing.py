@@ -6,10 +6,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Literal
 
-from evaluation.metrics import CUTS, success_at
-from evaluation.passages import NEEDLE, Truth, ground_truth
-from evaluation.statistics import ALPHA, holm, resolvable, sign_test
-from schemas.evaluation import Finding, Judge, Outcome, Pair, Question, Scores
+from pincite.evaluation.metrics import CUTS, success_at
+from pincite.evaluation.passages import NEEDLE, Truth, ground_truth
+from pincite.evaluation.statistics import ALPHA, holm, resolvable, sign_test
+from pincite.schemas.evaluation import Finding, Judge, Outcome, Pair, Question, Scores
 
 DESTROYED = "destroyed"
 METRICS = (*(f"recall@{k}" for k in CUTS), DESTROYED)

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from evaluation.checking import check_snapshot, sound
-from evaluation.passages import ground_truth
-from evaluation.refusal import Distances
-from evaluation.scoring import distances_of
-from evaluation.subject import open_subject
-from retrieval.ranking import Mode
-from schemas.evaluation import Fault, QuestionSet
-from schemas.settings import Settings
-from storage.snapshot import Snapshot
+from pincite.evaluation.checking import check_snapshot, sound
+from pincite.evaluation.evaluated_index import open_subject
+from pincite.evaluation.passages import ground_truth
+from pincite.evaluation.refusal import Distances
+from pincite.evaluation.scoring import distances_of
+from pincite.retrieval.ranking import Mode
+from pincite.schemas.evaluation import Fault, QuestionSet
+from pincite.schemas.settings import Settings
+from pincite.storage.snapshots.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

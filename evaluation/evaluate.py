@@ -10,21 +10,21 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from encoders.models import resolve_model
-from evaluation.checking import check_snapshot, sound
-from evaluation.comparing import compare, findings_of, stages_of
-from evaluation.losses import Tracer, Way, unextracted
-from evaluation.passages import ground_truth
-from evaluation.rebuild import rebuilt
-from evaluation.refusal import Distances, sweep, threshold_answering, thresholds_for
-from evaluation.scoring import MODES, distances_of, scores_of
-from evaluation.subject import Subject, open_subject
-from retrieval import dense
-from retrieval.ranking import Mode
-from retrieval.refusal import DEFAULT_THRESHOLD, MOST_PASSAGES, threshold_of
-from retrieval.rerank import Reranker, resolve_reranker
-from schemas.errors import ModelUnavailable, UsageError
-from schemas.evaluation import (
+from pincite.encoders.models import resolve_model
+from pincite.evaluation.checking import check_snapshot, sound
+from pincite.evaluation.comparing import compare, findings_of, stages_of
+from pincite.evaluation.evaluated_index import Subject, open_subject
+from pincite.evaluation.losses import Tracer, Way, unextracted
+from pincite.evaluation.passages import ground_truth
+from pincite.evaluation.rebuild import rebuilt
+from pincite.evaluation.refusal import Distances, sweep, threshold_answering, thresholds_for
+from pincite.evaluation.scoring import MODES, distances_of, scores_of
+from pincite.retrieval import dense
+from pincite.retrieval.ranking import Mode
+from pincite.retrieval.rerank import Reranker, resolve_reranker
+from pincite.retrieval.threshold import DEFAULT_THRESHOLD, MOST_PASSAGES, threshold_of
+from pincite.schemas.errors import ModelUnavailable, UsageError
+from pincite.schemas.evaluation import (
     Evaluation,
     Fault,
     Judge,
@@ -35,10 +35,10 @@ from schemas.evaluation import (
     Strategy,
     Tallied,
 )
-from schemas.settings import Settings
-from storage.index import Index
-from storage.snapshot import Snapshot
-from tasks.chunking.chunk import STRATEGIES
+from pincite.schemas.settings import Settings
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.snapshot import Snapshot
+from pincite.tasks.chunking.chunk import STRATEGIES
 
 Say = Callable[[str], None]
 

@@ -20,11 +20,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from evaluation.questions import lines_of
-from schemas.counting import counted
-from schemas.errors import UsageError
-from schemas.evaluation import Question
-from tasks.chunking.sentences import sentence_cuts
+from pincite.evaluation.questions import lines_of
+from pincite.schemas.counting import counted
+from pincite.schemas.errors import UsageError
+from pincite.schemas.evaluation import Question
+from pincite.tasks.chunking.sentences import sentence_cuts
 
 
 @dataclass(frozen=True, slots=True)

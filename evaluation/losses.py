@@ -23,13 +23,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from encoders.wordpieces import WordPieces
-from evaluation.passages import Ground, Passages
-from evaluation.scoring import Listed
-from retrieval.ranking import LEG_DEPTH, Mode, Ranked
-from retrieval.refusal import under_cut
-from retrieval.rerank import RERANK_DEPTH
-from schemas.evaluation import Fault, Loss, LossStage, Question, Shown
+from pincite.encoders.wordpieces import WordPieces
+from pincite.evaluation.passages import Ground, Passages
+from pincite.evaluation.scoring import Listed
+from pincite.retrieval.ranking import LEG_DEPTH, Mode, Ranked
+from pincite.retrieval.rerank import RERANK_DEPTH
+from pincite.retrieval.threshold import under_cut
+from pincite.schemas.evaluation import Fault, Loss, LossStage, Question, Shown
 
 _SHOWN = 3  # right passages, at most
 

@@ -1,6 +1,6 @@
 """The chunks of one version as an evaluation looks at them: which of them answer a question, and what they cost.
 
-They go by their row in the corpus that ranks them (`retrieval.corpus`).
+They go by their row in the corpus that ranks them (`pincite.retrieval.loaded_version`).
 """
 
 from bisect import bisect_right
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from encoders.wordpieces import WordPieces
-from retrieval.corpus import Corpus
-from schemas.evaluation import Cost, Judge, Question
-from storage.snapshot import Snapshot
+from pincite.encoders.wordpieces import WordPieces
+from pincite.retrieval.loaded_version import Corpus
+from pincite.schemas.evaluation import Cost, Judge, Question
+from pincite.storage.snapshots.snapshot import Snapshot
 
 NEEDLE = "needle"
 Truth = tuple[str, ...]

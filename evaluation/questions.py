@@ -13,8 +13,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from schemas.errors import UsageError
-from schemas.evaluation import Question, QuestionSet
+from pincite.schemas.errors import UsageError
+from pincite.schemas.evaluation import Question, QuestionSet
 
 _FIELDS = {field.name: field for field in fields(Question)}
 _LISTS = {"pages": int, "chunk_ids": str, "documents": str}

@@ -8,24 +8,24 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from encoders.embedding import Embedder, load_embedder
-from encoders.fitness import measure_fitness
-from encoders.models import Model, resolve_model
-from encoders.wordpieces import WordPieces
-from schemas.errors import IndexBroken
-from schemas.records import Extraction, Job, Policy, Prepared, SourceFile
-from schemas.settings import DEFAULT_CHUNKER, Settings
-from storage.commit import lease, publish
-from storage.extractions import read_extractions
-from storage.index import Index
-from storage.register import register
-from storage.rows import Finished
-from storage.runs import Run, begin_run, finish_run
-from storage.snapshot import LiveDocument, Snapshot
-from tasks.chunking.chunk import chunk
-from tasks.lexical import term_frequencies
-from tasks.plan import policy_of, space_of
-from tasks.publish import GROUP_CHUNKS, check_invariants
+from pincite.encoders.embedding import Embedder, load_embedder
+from pincite.encoders.fitness import measure_fitness
+from pincite.encoders.models import Model, resolve_model
+from pincite.encoders.wordpieces import WordPieces
+from pincite.schemas.errors import IndexBroken
+from pincite.schemas.records import Extraction, Job, Policy, Prepared, SourceFile
+from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
+from pincite.storage.documents.extractions import read_extractions
+from pincite.storage.runs.commit import lease, publish
+from pincite.storage.runs.registration import register
+from pincite.storage.runs.runs import Run, begin_run, finish_run
+from pincite.storage.segments.arrow_rows import Finished
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.snapshot import LiveDocument, Snapshot
+from pincite.tasks.chunking.chunk import chunk
+from pincite.tasks.steps.lexical import term_frequencies
+from pincite.tasks.steps.plan import policy_of, space_of
+from pincite.tasks.steps.publish import GROUP_CHUNKS, check_invariants
 
 _LEASE_S = 24 * 3600.0  # nobody else works on a temporary index
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retrieval.refusal import MOST_PASSAGES
-from schemas.evaluation import Bluffs, RefusalPoint
+from pincite.retrieval.threshold import MOST_PASSAGES
+from pincite.schemas.evaluation import Bluffs, RefusalPoint
 
 REMOVED = "evidence removed"
 """The control: every answerable question once more, its evidence hidden. What is answered then is a bluff."""

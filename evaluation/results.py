@@ -5,10 +5,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from evaluation.metrics import CUTS, DEPTH, mean, reciprocal_rank, success_at
-from evaluation.passages import ground_truth
-from evaluation.statistics import share
-from schemas.evaluation import Evaluation, Judged, Question, QuestionSet, Result, Role, Share
+from pincite.evaluation.metrics import CUTS, DEPTH, mean, reciprocal_rank, success_at
+from pincite.evaluation.passages import ground_truth
+from pincite.evaluation.statistics import share
+from pincite.schemas.evaluation import Evaluation, Judged, Question, QuestionSet, Result, Role, Share
 
 
 def as_json(evaluation: Evaluation) -> dict[str, object]:

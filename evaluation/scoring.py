@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 
-from encoders.terms import terms
-from evaluation.metrics import CUTS, DEPTH, first_rank, reciprocal_rank, success_at
-from evaluation.passages import Ground
-from evaluation.refusal import Distances, right_between
-from evaluation.statistics import clustered_mean, share
-from retrieval import dense
-from retrieval.corpus import Corpus
-from retrieval.folding import Likeness
-from retrieval.ranking import LEG_DEPTH, Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
-from retrieval.rerank import RERANK_DEPTH, Reranker, reordered, score
-from schemas.evaluation import Cost, Outcome, Question, Scores, Strategy
+from pincite.encoders.terms import terms
+from pincite.evaluation.metrics import CUTS, DEPTH, first_rank, reciprocal_rank, success_at
+from pincite.evaluation.passages import Ground
+from pincite.evaluation.refusal import Distances, right_between
+from pincite.evaluation.statistics import clustered_mean, share
+from pincite.retrieval import dense
+from pincite.retrieval.loaded_version import Corpus
+from pincite.retrieval.near_duplicates import Likeness
+from pincite.retrieval.ranking import LEG_DEPTH, Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
+from pincite.retrieval.rerank import RERANK_DEPTH, Reranker, reordered, score
+from pincite.schemas.evaluation import Cost, Outcome, Question, Scores, Strategy
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "bm25")
 
@@ -94,7 +94,7 @@ class Ranker:
             ranked = ranking(depth)
 
     def _fold(self, ranked: Sequence[Ranked], wanted: int) -> list[Ranked]:
-        """As `retrieval.folding.fold`, which looks from each row ahead: here each row looks back at those kept.
+        """As `near_duplicates.fold`, which looks from each row ahead: here each row looks back at those kept.
 
         So it costs a comparison or two a row. What stands behind the last kept row is not folded into any.
         """

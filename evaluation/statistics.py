@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import binomtest, bootstrap
 
-from schemas.evaluation import Mean, Share
+from pincite.schemas.evaluation import Mean, Share
 
 CONFIDENCE = 0.95
 ALPHA = 0.05

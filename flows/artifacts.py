@@ -2,9 +2,9 @@
 
 from prefect.artifacts import create_table_artifact
 
-from schemas.records import Counts
-from storage.report import documents_of_run
-from storage.runs import Run
+from pincite.schemas.records import Counts
+from pincite.storage.queries.index_report import documents_of_run
+from pincite.storage.runs.runs import Run
 
 MOST_ROWS = 500
 

@@ -4,8 +4,8 @@ pincite evaluate QUESTIONS --gate last
 
 check ground truth → rank → scores → keep → gate
 
-The plain functions are `evaluation.guard.guard` and `evaluation.gate.gate`; a migration calls `gate` on the kept
-result of the live space and `evaluation.evaluate.evaluate_snapshot` of the new one before it switches.
+The plain functions are `gate.regression.guard` and `gate.compare.gate`; a migration calls `gate` on the kept
+result of the live space and `pincite.evaluation.evaluate.evaluate_snapshot` of the new one before it switches.
 """
 
 from pathlib import Path
@@ -14,10 +14,10 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
-from evaluation.evaluate import AS_IT_IS
-from evaluation.guard import LAST, Guarded, guard
-from evaluation.questions import read_questions
-from schemas.settings import Settings
+from pincite.evaluation.evaluate import AS_IT_IS
+from pincite.evaluation.gate.regression import LAST, Guarded, guard
+from pincite.evaluation.questions import read_questions
+from pincite.schemas.settings import Settings
 
 
 @flow(name="evaluate", persist_result=False, validate_parameters=False)

@@ -10,22 +10,22 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from evaluation.evaluate import AS_IT_IS, evaluate, evaluate_snapshot
-from evaluation.gate import gate
-from evaluation.guard import matched
-from evaluation.measured import measured
-from evaluation.questions import read_questions
-from evaluation.results import result_of
-from schemas.errors import UsageError
-from schemas.evaluation import QuestionSet
-from schemas.settings import Settings
-from storage.calibrations import adopt_threshold, latest_calibration
-from storage.index import Index
-from storage.level import snapshot_of
-from storage.lock import patient
-from storage.migration import Migration, changed_since_gate, record_gate, record_stage
-from storage.spaces import Kept, spaces_of
-from tasks.ways import Choice, Say
+from pincite.evaluation.evaluate import AS_IT_IS, evaluate, evaluate_snapshot
+from pincite.evaluation.gate.compare import gate
+from pincite.evaluation.gate.regression import matched
+from pincite.evaluation.gate.table import measured
+from pincite.evaluation.questions import read_questions
+from pincite.evaluation.results import result_of
+from pincite.schemas.errors import UsageError
+from pincite.schemas.evaluation import QuestionSet
+from pincite.schemas.settings import Settings
+from pincite.storage.locks.run_lock import patient
+from pincite.storage.migration.cut_over import snapshot_of
+from pincite.storage.migration.state import Migration, changed_since_gate, record_gate, record_stage
+from pincite.storage.queries.calibrations import adopt_threshold, latest_calibration
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.spaces import Kept, spaces_of
+from pincite.tasks.migration.plan import Choice, Say
 
 Gate = Mapping[str, object]
 

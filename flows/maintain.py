@@ -11,11 +11,11 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Completed
 
-from schemas.counting import counted
-from schemas.errors import IndexBusy
-from storage.index import Index
-from storage.maintenance import compact_index, vacuum_index
-from storage.vacuum import GRACE_S
+from pincite.schemas.counting import counted
+from pincite.schemas.errors import IndexBusy
+from pincite.storage.maintenance.vacuum import GRACE_S
+from pincite.storage.maintenance.whole_index import compact_index, vacuum_index
+from pincite.storage.snapshots.index import Index
 
 
 @flow(name="maintain", persist_result=False)

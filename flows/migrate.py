@@ -11,13 +11,13 @@ from prefect import flow, get_run_logger
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
-from flows.migration import carry_out, went
-from flows.settings import load_settings
-from schemas.counting import counted
-from schemas.errors import PinciteError
-from storage.index import Index
-from storage.migration import Migration, in_the_way
-from tasks.ways import Choice, Way
+from pincite.flows.migration import carry_out, went
+from pincite.flows.settings import load_settings
+from pincite.schemas.counting import counted
+from pincite.schemas.errors import PinciteError
+from pincite.storage.migration.state import Migration, in_the_way
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.migration.plan import Choice, Way
 
 BLOCKED, REFUSED = "Blocked", "Refused"
 """Names of failed states: the index is searched as before, and what was built stays."""

@@ -3,7 +3,7 @@
 begin → build (derive → publish) × n → gate → [the word] → last catch-up → switch      rollback: catch-up → back
 
 A second process is refused; a run of `pincite index` comes in between at any time, since the lock of the index is
-held only for moments. A kill loses at most one batch. The Prefect flow around it is `flows.migrate`.
+held only for moments. A kill loses at most one batch. The Prefect flow around it is `pincite.flows.migrate`.
 """
 
 import hashlib
@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from encoders.models import resolve_model
-from flows.gating import passes
-from schemas.settings import Settings
-from storage.cache import refresh_cache
-from storage.index import Index
-from storage.level import missing, switch, tidy
-from storage.lock import MIGRATION_FILE, exclusive, patient
-from storage.migration import (
+from pincite.encoders.models import resolve_model
+from pincite.flows.gating import passes
+from pincite.schemas.settings import Settings
+from pincite.storage.locks.run_lock import MIGRATION_FILE, exclusive, patient
+from pincite.storage.migration.cut_over import missing, switch, tidy
+from pincite.storage.migration.state import (
     Migration,
     State,
     abort,
@@ -30,14 +28,16 @@ from storage.migration import (
     remove_old,
     waive,
 )
-from storage.spaces import Kept, spaces_of
-from tasks.migrate import Builder, finish
-from tasks.plan import space_of
-from tasks.probes import check_probes
-from tasks.spaces import setting_of
-from tasks.standby import model_of, standby
-from tasks.supervise import end_leftovers
-from tasks.ways import Choice, Way, heading, require, require_switched, require_under_way
+from pincite.storage.search_cache.cache import refresh_cache
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.spaces import Kept, spaces_of
+from pincite.tasks.migration.backfill import Builder, finish
+from pincite.tasks.migration.plan import Choice, Way, heading, require, require_switched, require_under_way
+from pincite.tasks.migration.probes import check_probes
+from pincite.tasks.migration.shadow import model_of, standby
+from pincite.tasks.sandbox.pool import end_leftovers
+from pincite.tasks.steps.configuration import setting_of
+from pincite.tasks.steps.plan import space_of
 
 
 def carry_out(path: Path, way: Way, settings: Settings, choice: Choice) -> Migration | None:

@@ -15,20 +15,20 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import deployment
 from prefect.states import Cancelled, Completed, Failed
 
-from evaluation.guard import evaluation_due
-from flows.evaluate import evaluate
-from flows.notify import failure_report, tell
-from flows.reindex import reindex
-from flows.settings import load_settings
-from schemas.errors import IndexBusy, PinciteError, SourceError
-from schemas.records import Collection, Counts, Outcome
-from schemas.settings import Settings
-from storage.collections import read_collections
-from storage.index import Index
-from tasks.discover import settle_if_idle
-from tasks.plan import Choice, chosen_collections
-from tasks.priority import give_way
-from tasks.spaces import made_or_opened, policy_for
+from pincite.evaluation.gate.regression import evaluation_due
+from pincite.flows.evaluate import evaluate
+from pincite.flows.notify import failure_report, tell
+from pincite.flows.reindex import reindex
+from pincite.flows.settings import load_settings
+from pincite.schemas.errors import IndexBusy, PinciteError, SourceError
+from pincite.schemas.records import Collection, Counts, Outcome
+from pincite.schemas.settings import Settings
+from pincite.storage.runs.collections import read_collections
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.discover import settle_if_idle
+from pincite.tasks.sandbox.priority import give_way
+from pincite.tasks.steps.configuration import made_or_opened, policy_for
+from pincite.tasks.steps.plan import Choice, chosen_collections
 
 
 @flow(name="nightly", persist_result=False)

@@ -7,11 +7,11 @@ import threading
 import urllib.request
 from collections.abc import Mapping, Sequence
 
-from schemas.counting import counted
-from schemas.records import Outcome
-from schemas.settings import Notify
-from storage.index import Index
-from storage.report import failures_since
+from pincite.schemas.counting import counted
+from pincite.schemas.records import Outcome
+from pincite.schemas.settings import Notify
+from pincite.storage.queries.index_report import failures_since
+from pincite.storage.snapshots.index import Index
 
 MOST_DOCUMENTS = 100
 

@@ -17,26 +17,27 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from encoders.models import Model, resolve_model
-from flows.artifacts import show_documents
-from flows.window import hand_out
-from schemas.records import Collection, Policy, Registered
-from schemas.settings import Settings
-from storage.cache import refresh_cache
-from storage.compaction import compact_when_many
-from storage.runs import begin_run, finish_run
-from storage.spaces import spaces_of
-from tasks.discover import discover
-from tasks.document import Line, document_task
-from tasks.embed import EmbedOrder
-from tasks.observe import Observer, observing
-from tasks.plan import space_of
-from tasks.probes import check_probes
-from tasks.publish import Publisher
-from tasks.sources import address_of
-from tasks.spaces import made_or_opened, policy_for, resolved
-from tasks.standby import EMBEDDER_MEMORY_BYTES, embed_in, standbys
-from tasks.supervise import end_leftovers, pool
+from pincite.encoders.models import Model, resolve_model
+from pincite.flows.artifacts import show_documents
+from pincite.flows.window import hand_out
+from pincite.schemas.records import Collection, Policy, Registered
+from pincite.schemas.settings import Settings
+from pincite.storage.erasure.recovery import RECOVERY
+from pincite.storage.maintenance.compaction import compact_when_many
+from pincite.storage.runs.runs import begin_run, finish_run
+from pincite.storage.search_cache.cache import refresh_cache
+from pincite.storage.snapshots.spaces import spaces_of
+from pincite.tasks.discover import discover
+from pincite.tasks.document import Line, document_task
+from pincite.tasks.migration.probes import check_probes
+from pincite.tasks.migration.shadow import EMBEDDER_MEMORY_BYTES, embed_in, standbys
+from pincite.tasks.sandbox.pool import end_leftovers, pool
+from pincite.tasks.sources.source import address_of
+from pincite.tasks.steps.configuration import made_or_opened, policy_for, resolved
+from pincite.tasks.steps.embed import EmbedOrder
+from pincite.tasks.steps.observe import Observer, observing
+from pincite.tasks.steps.plan import space_of
+from pincite.tasks.steps.publish import Publisher
 
 IN_FLIGHT = 16
 """Documents handed out at a time: enough to share a commit and keep every child busy, few enough for memory."""
@@ -64,7 +65,7 @@ def reindex(
     """
     with (
         made_or_opened(Path(index), settings) as opened,
-        begin_run(opened, "reindex", address_of(source)) as run,
+        begin_run(opened, "reindex", address_of(source), RECOVERY) as run,
         observing(run) as observer,
     ):
         settings = resolved(opened.path, settings)  # once more: a migration may have switched before our lock

@@ -28,8 +28,8 @@ from pydantic import ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
-from schemas.errors import UsageError
-from schemas.settings import Answer, CollectionSettings, Limits, Notify, Ocr, Schedule, Settings
+from pincite.schemas.errors import UsageError
+from pincite.schemas.settings import Answer, CollectionSettings, Limits, Notify, Ocr, Schedule, Settings
 
 SETTINGS_FILE = "pincite.toml"
 _TABLES = {"limits": Limits, "ocr": Ocr, "answer": Answer, "schedule": Schedule, "notify": Notify}

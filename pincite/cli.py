@@ -12,8 +12,8 @@ from types import FrameType
 from typer.core import TyperGroup
 
 from pincite.console import ExitCode, complain
-from pincite.lazy import LazyCommand
-from schemas.errors import PinciteError
+from pincite.lazy_commands import LazyCommand
+from pincite.schemas.errors import PinciteError
 
 COMMANDS = {
     "index": (

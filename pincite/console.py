@@ -14,8 +14,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from schemas import showing
-from schemas.errors import PinciteError
+from pincite.schemas import display
+from pincite.schemas.errors import PinciteError
 
 
 class ExitCode(IntEnum):
@@ -30,7 +30,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value f
 
 DEFAULT_INDEX = Path("pincite-index")
 
-one_line, shown = showing.one_line, showing.shown
+one_line, shown = display.one_line, display.shown
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)

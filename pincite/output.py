@@ -4,7 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from schemas.errors import UsageError
+from pincite.schemas.errors import UsageError
 
 
 def check_target(target: Path | None) -> None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from retrieval.order import Floats, Mask, Order, Rows, as_numbered, best_first
+from pincite.retrieval.tie_order import Floats, Mask, Order, Rows, as_numbered, best_first
 
 K1 = 1.2
 B = 0.75

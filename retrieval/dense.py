@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from retrieval.order import Floats, Mask, Order, Rows, as_numbered, best_first
+from pincite.retrieval.tie_order import Floats, Mask, Order, Rows, as_numbered, best_first
 
 if TYPE_CHECKING:
     import faiss

@@ -8,9 +8,9 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
-from encoders.languages import LANGUAGES, UNKNOWN
-from schemas.errors import UsageError
-from storage.snapshot import LiveDocument
+from pincite.encoders.languages import LANGUAGES, UNKNOWN
+from pincite.schemas.errors import UsageError
+from pincite.storage.snapshots.snapshot import LiveDocument
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from retrieval import bm25, dense
-from retrieval.fusion import RRF_K, reciprocal_rank_fusion
-from retrieval.order import Floats, Mask, Order, Rows
+from pincite.retrieval import bm25, dense
+from pincite.retrieval.fusion import RRF_K, reciprocal_rank_fusion
+from pincite.retrieval.tie_order import Floats, Mask, Order, Rows
 
 Mode = Literal["hybrid", "dense", "bm25"]
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from encoders.offline import stay_offline
-from retrieval.order import Order, as_numbered
-from retrieval.ranking import Ranked
-from schemas.errors import ModelUnavailable
-from schemas.settings import DEFAULT_RERANKER
+from pincite.encoders.offline import stay_offline
+from pincite.retrieval.ranking import Ranked
+from pincite.retrieval.tie_order import Order, as_numbered
+from pincite.schemas.errors import ModelUnavailable
+from pincite.schemas.settings import DEFAULT_RERANKER
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder

@@ -28,7 +28,7 @@ PinciteError
 
 from dataclasses import dataclass
 
-from schemas.retrying import outlook_of
+from pincite.schemas.retrying import outlook_of
 
 
 class PinciteError(Exception):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from schemas.records import Space
+from pincite.schemas.records import Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ FaultCode = Literal["not-in-text", "repeated", "heading", "no-document", "no-pag
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a question is left out of an evaluation (`evaluation.checking`)."""
+    """Why a question is left out of an evaluation (`pincite.evaluation.checking`)."""
 
     id: str  # of the question
     code: FaultCode  # not-in-text: its words are in no canonical text; never written, or lost in extraction

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Protocol, TypeVar
 from urllib.parse import quote
 
-from schemas.records import Place
+from pincite.schemas.records import Place
 
 _CELLS = re.compile(r"(?P<sheet>.*)!(?P<c0>[A-Z]+)(?P<r0>\d+)(?::(?P<c1>[A-Z]+)(?P<r1>\d+))?", re.DOTALL)
 

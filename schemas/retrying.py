@@ -108,7 +108,7 @@ _UNFORESEEN = Outlook(
 def outlook_of(kind: str) -> Outlook:
     """Whether failures of a kind may pass, why, and what to do. The only place where that is decided.
 
-    `kind` is a word of `schemas.errors`, of `tasks.supervise`, or the name of an exception's class.
+    `kind` is a word of `schemas.errors`, of `tasks.sandbox.pool`, or the name of an exception's class.
     """
     return _OUTLOOKS.get(kind, _UNFORESEEN)
 

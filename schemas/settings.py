@@ -1,4 +1,4 @@
-"""Settings as the rooms see them. Read from file and environment in `flows.settings`."""
+"""Settings as the rooms see them. Read from file and environment in `pincite.flows.settings`."""
 
 import hashlib
 import json
@@ -84,7 +84,7 @@ class Settings:
     include_hidden_text: bool = False
     follow_links_out: bool = True  # of a folder; else a link to a place outside it is listed as failed
     extractors: Mapping[str, str] = field(default_factory=dict)
-    """Extractors of your own, before the product's: ".log" to "my.module:extract" (`tasks.extraction.interface`)."""
+    """Extractors of your own, before the product's: ".log" to "my.module:extract" (`base.interface`)."""
 
 
 def completed(settings: Settings, model: str = DEFAULT_MODEL, chunker: str = DEFAULT_CHUNKER) -> Settings:

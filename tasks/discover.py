@@ -4,19 +4,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from schemas.counting import counted
-from schemas.errors import IndexBusy, PinciteError, SourceError, UnconfirmedLoss
-from schemas.records import Collection, Counts, Policy, Registered, SourceFile
-from schemas.settings import Limits
-from storage.collections import keep_collection, known_collection
-from storage.forgotten import forgotten_contents, not_named
-from storage.index import Index
-from storage.lock import exclusive
-from storage.register import is_idle, known_files, register
-from storage.runs import Run, begin_run, finish_run
-from tasks.folder import unreadable
-from tasks.observe import observing
-from tasks.sources import Source, open_source
+from pincite.schemas.counting import counted
+from pincite.schemas.errors import IndexBusy, PinciteError, SourceError, UnconfirmedLoss
+from pincite.schemas.records import Collection, Counts, Policy, Registered, SourceFile
+from pincite.schemas.settings import Limits
+from pincite.storage.locks.run_lock import exclusive
+from pincite.storage.runs.collections import keep_collection, known_collection
+from pincite.storage.runs.registration import is_idle, known_files, register
+from pincite.storage.runs.runs import Run, begin_run, finish_run
+from pincite.storage.snapshots.index import Index
+from pincite.storage.tombstones import forgotten_contents, not_named
+from pincite.tasks.sources.folder import unreadable
+from pincite.tasks.sources.source import Source, open_source
+from pincite.tasks.steps.observe import observing
 
 READERS = 8
 """Files hashed at a time: a bucket answers after tens of milliseconds, and a disk does not mind."""

@@ -9,19 +9,19 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Failed
 
-from encoders.models import Model
-from schemas.errors import DocumentError, Failure, PinciteError
-from schemas.records import Job, Policy, Prepared
-from schemas.settings import DEFAULT_CHUNKER, Settings
-from storage.commit import fail, lease
-from storage.rows import Finished
-from storage.runs import Run
-from tasks.embed import EmbedOrder
-from tasks.observe import Course, Observer
-from tasks.prepare import Order, document_title
-from tasks.publish import Publisher, check_invariants
-from tasks.standby import Standby, copy_for
-from tasks.supervise import Pool, PoolClosed, StageFailed
+from pincite.encoders.models import Model
+from pincite.schemas.errors import DocumentError, Failure, PinciteError
+from pincite.schemas.records import Job, Policy, Prepared
+from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
+from pincite.storage.runs.commit import fail, lease
+from pincite.storage.runs.runs import Run
+from pincite.storage.segments.arrow_rows import Finished
+from pincite.tasks.migration.shadow import Standby, copy_for
+from pincite.tasks.sandbox.pool import Pool, PoolClosed, StageFailed
+from pincite.tasks.steps.embed import EmbedOrder
+from pincite.tasks.steps.observe import Course, Observer
+from pincite.tasks.steps.prepare import Order, document_title
+from pincite.tasks.steps.publish import Publisher, check_invariants
 
 LEASE_SLACK_S = 600.0
 

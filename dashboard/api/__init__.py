@@ -5,7 +5,7 @@ from fastapi import APIRouter
 
 def routers() -> tuple[APIRouter, ...]:
     """All of it, as /openapi.json describes it."""
-    from dashboard.api import (
+    from pincite.dashboard.api import (
         ask,
         document_parts,
         documents,

@@ -8,17 +8,17 @@ from typing import Annotated
 from fastapi import APIRouter, Header
 from fastapi.responses import Response, StreamingResponse
 
-from dashboard.api.addresses import passage_address
-from dashboard.api.models import AskBody, AskResult, ServedCitation
-from dashboard.problems import WRITES, described, http_problem, problem_of, response_of
-from dashboard.serving import Asking, Served, Serving
-from retrieval.answers import resolve
-from retrieval.asking import Asked
-from retrieval.asking import ask as ask_index
-from retrieval.endpoint import Endpoint, stream_answer
-from retrieval.refusal import no_answer
-from schemas.errors import AnswerFailed
-from schemas.showing import one_line
+from pincite.dashboard.api.addresses import passage_address
+from pincite.dashboard.api.models import AskBody, AskResult, ServedCitation
+from pincite.dashboard.http.problems import WRITES, described, http_problem, problem_of, response_of
+from pincite.dashboard.state.serving import Asking, Served, Serving
+from pincite.retrieval.answers.ask import Asked
+from pincite.retrieval.answers.ask import ask as ask_index
+from pincite.retrieval.answers.llm_client import Endpoint, stream_answer
+from pincite.retrieval.answers.resolve import resolve
+from pincite.retrieval.threshold import no_answer
+from pincite.schemas.display import one_line
+from pincite.schemas.errors import AnswerFailed
 
 EVENTS = "text/event-stream"
 router = APIRouter(tags=["ask"])

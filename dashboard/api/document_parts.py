@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from dashboard.api.addresses import passage_address
-from dashboard.api.part_models import (
+from pincite.dashboard.api.addresses import passage_address
+from pincite.dashboard.api.part_models import (
     AttemptList,
     ChunkBody,
     ChunkList,
@@ -16,16 +16,16 @@ from dashboard.api.part_models import (
     TextBody,
     VersionList,
 )
-from dashboard.problems import READS, described
-from dashboard.serving import Served, Serving
-from dashboard.sheets import Drawn
-from schemas.errors import NotFound
-from schemas.locators import char_fragment, overlapping, place_fragment
-from schemas.records import Chunk
-from storage.history import attempts_of, file_of, revisions_of
-from storage.listing import document_of
-from storage.whole_document import WholeDocument, read_whole
-from tasks.extraction.sketch import IMAGE_TYPE
+from pincite.dashboard.http.problems import READS, described
+from pincite.dashboard.state.serving import Served, Serving
+from pincite.dashboard.views.page_images import Drawn
+from pincite.schemas.errors import NotFound
+from pincite.schemas.locators import char_fragment, overlapping, place_fragment
+from pincite.schemas.records import Chunk
+from pincite.storage.documents.whole import WholeDocument, read_whole
+from pincite.storage.queries.history import attempts_of, file_of, revisions_of
+from pincite.storage.queries.listing import document_of
+from pincite.tasks.extraction.pdf.page_record import IMAGE_TYPE
 
 MOST_TEXT = 1_000_000  # characters of one answer
 _MOST_OFFSET = 2**31 - 1

@@ -6,26 +6,26 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from dashboard.api.models import (
+from pincite.dashboard.actions.document_filter import LONGEST_REASON, Choice
+from pincite.dashboard.api.models import (
     MOST_CONTEXT,
     MOST_DOCUMENTS,
     DocumentBody,
     DocumentPage,
     PassageBody,
 )
-from dashboard.choice import LONGEST_REASON, Choice
-from dashboard.passage_page import POLICY, page_of_passage
-from dashboard.passages import has_pages, open_stretch
-from dashboard.problems import READS, described
-from dashboard.rows import document_row
-from dashboard.serving import Served, Serving
-from retrieval.annotations import MEDIA_TYPE as ANNOTATION
-from retrieval.annotations import annotation
-from schemas.records import Space
-from schemas.retrying import remedy_of
-from storage.browsing import Order, browse
-from storage.listing import document_of
-from storage.report import DocumentReport
+from pincite.dashboard.http.problems import READS, described
+from pincite.dashboard.state.serving import Served, Serving
+from pincite.dashboard.views.document_rows import document_row
+from pincite.dashboard.views.passage_page import POLICY, page_of_passage
+from pincite.dashboard.views.passages import has_pages, open_stretch
+from pincite.retrieval.answers.annotations import MEDIA_TYPE as ANNOTATION
+from pincite.retrieval.answers.annotations import annotation
+from pincite.schemas.records import Space
+from pincite.schemas.retrying import remedy_of
+from pincite.storage.queries.browsing import Order, browse
+from pincite.storage.queries.index_report import DocumentReport
+from pincite.storage.queries.listing import document_of
 
 HTML = "text/html"
 PAGE_CONTEXT = 4_000  # characters on each side of a passage on its page

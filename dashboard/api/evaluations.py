@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
-from dashboard.evaluations import MAIN_CUT, kept_evaluation, series_of
-from dashboard.problems import READS, described
-from dashboard.serving import Served
-from evaluation.results import Milestone
-from schemas.evaluation import Judged
+from pincite.dashboard.http.problems import READS, described
+from pincite.dashboard.state.serving import Served
+from pincite.dashboard.views.evaluations import MAIN_CUT, kept_evaluation, series_of
+from pincite.evaluation.results import Milestone
+from pincite.schemas.evaluation import Judged
 
 router = APIRouter(prefix="/evaluations", tags=["evaluations"])
 

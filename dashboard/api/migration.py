@@ -2,11 +2,17 @@
 
 from fastapi import APIRouter, Response
 
-from dashboard.api.migration_models import MigrationBody, StartBody, SwitchBody, WaiveBody, migration_body
-from dashboard.api.run_models import OrderBody, ordered
-from dashboard.migrations import cancel, go, seen, start, waive
-from dashboard.problems import READS, WRITES, described
-from dashboard.serving import Served
+from pincite.dashboard.actions.migrations import cancel, go, seen, start, waive
+from pincite.dashboard.api.migration_models import (
+    MigrationBody,
+    StartBody,
+    SwitchBody,
+    WaiveBody,
+    migration_body,
+)
+from pincite.dashboard.api.run_models import OrderBody, ordered
+from pincite.dashboard.http.problems import READS, WRITES, described
+from pincite.dashboard.state.serving import Served
 
 router = APIRouter(prefix="/migration", tags=["migration"])
 

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from dashboard.api.run_models import OrderBody, order_body
-from dashboard.migrations import Seen, Start
-from evaluation.measured import Measured
-from storage.migration import Migration
-from storage.spaces import Kept
-from tasks.ways import Way
+from pincite.dashboard.actions.migrations import Seen, Start
+from pincite.dashboard.api.run_models import OrderBody, order_body
+from pincite.evaluation.gate.table import Measured
+from pincite.storage.migration.state import Migration
+from pincite.storage.snapshots.spaces import Kept
+from pincite.tasks.migration.plan import Way
 
 Short = Annotated[str, Field(max_length=1_000)]
 _MEASURED = TypeAdapter(list[Measured])

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dashboard.passages import Passage
-from dashboard.why import Why
-from retrieval.answers import Unresolved
-from retrieval.citations import Citation
-from retrieval.filters import Filters
-from retrieval.refusal import MOST_PASSAGES
-from schemas.records import Collection, Hit
+from pincite.dashboard.views.passages import Passage
+from pincite.dashboard.views.rank_explanation import Why
+from pincite.retrieval.answers.citations import Citation
+from pincite.retrieval.answers.resolve import Unresolved
+from pincite.retrieval.filters import Filters
+from pincite.retrieval.threshold import MOST_PASSAGES
+from pincite.schemas.records import Collection, Hit
 
 MOST_HITS = 100
 MOST_CHARACTERS = 2_000  # of a question

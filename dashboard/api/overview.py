@@ -5,12 +5,12 @@ from dataclasses import asdict
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from dashboard.api.run_models import OrderBody, RunBody, order_body, run_body
-from dashboard.counts import overview_of
-from dashboard.live import live_of
-from dashboard.problems import READS, described
-from dashboard.serving import Served, Serving
-from schemas.retrying import remedy_of
+from pincite.dashboard.actions.overview_counts import overview_of
+from pincite.dashboard.api.run_models import OrderBody, RunBody, order_body, run_body
+from pincite.dashboard.http.problems import READS, described
+from pincite.dashboard.state.progress_feed import live_of
+from pincite.dashboard.state.serving import Served, Serving
+from pincite.schemas.retrying import remedy_of
 
 router = APIRouter(tags=["status"])
 

@@ -2,9 +2,9 @@
 
 from pydantic import BaseModel, Field
 
-from schemas.records import Page
-from storage.history import FileState, RevisionRow
-from storage.report import Attempt
+from pincite.schemas.records import Page
+from pincite.storage.queries.history import FileState, RevisionRow
+from pincite.storage.queries.index_report import Attempt
 
 
 class AttemptList(BaseModel):

@@ -6,11 +6,11 @@ from typing import Annotated
 from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from dashboard.api.addresses import order_address
-from dashboard.choice import LONGEST_REASON, Choice
-from dashboard.live import Progress
-from dashboard.runs import Order
-from storage.overview import RunRow
+from pincite.dashboard.actions.document_filter import LONGEST_REASON, Choice
+from pincite.dashboard.api.addresses import order_address
+from pincite.dashboard.state.progress_feed import Progress
+from pincite.dashboard.state.run_requests import Order
+from pincite.storage.queries.overview import RunRow
 
 MOST_NAMED = 10_000  # documents of one request
 

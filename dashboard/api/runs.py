@@ -4,7 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from dashboard.api.run_models import (
+from pincite.dashboard.actions.retries import retry_chosen, retry_matching, update
+from pincite.dashboard.api.run_models import (
     OrderBody,
     OrderList,
     RetryBody,
@@ -15,14 +16,13 @@ from dashboard.api.run_models import (
     ordered,
     run_body,
 )
-from dashboard.live import progress_of
-from dashboard.orders import retry_chosen, retry_matching, update
-from dashboard.problems import READS, WRITES, described
-from dashboard.runs import Order, cancel_run
-from dashboard.serving import Served, Serving
-from schemas.errors import NotFound, UsageError
-from storage.overview import run_of
-from storage.run_listing import list_runs
+from pincite.dashboard.http.problems import READS, WRITES, described
+from pincite.dashboard.state.progress_feed import progress_of
+from pincite.dashboard.state.run_requests import Order, cancel_run
+from pincite.dashboard.state.serving import Served, Serving
+from pincite.schemas.errors import NotFound, UsageError
+from pincite.storage.queries.overview import run_of
+from pincite.storage.queries.run_listing import list_runs
 
 router = APIRouter(tags=["runs"])
 

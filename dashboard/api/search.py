@@ -5,16 +5,16 @@ from itertools import repeat
 
 from fastapi import APIRouter
 
-from dashboard.api.addresses import passage_address
-from dashboard.api.models import SearchBody, SearchResult, ServedHit, ThresholdBody
-from dashboard.problems import READS, WRITES, described
-from dashboard.serving import Served
-from dashboard.why import Why, why_of
-from retrieval.refusal import no_answer
-from retrieval.search import Results
-from schemas.records import Hit
-from schemas.showing import one_line
-from schemas.tables import document_of
+from pincite.dashboard.api.addresses import passage_address
+from pincite.dashboard.api.models import SearchBody, SearchResult, ServedHit, ThresholdBody
+from pincite.dashboard.http.problems import READS, WRITES, described
+from pincite.dashboard.state.serving import Served
+from pincite.dashboard.views.rank_explanation import Why, why_of
+from pincite.retrieval.searcher import Results
+from pincite.retrieval.threshold import no_answer
+from pincite.schemas.display import one_line
+from pincite.schemas.records import Hit
+from pincite.schemas.tables import document_of
 
 router = APIRouter(tags=["search"])
 

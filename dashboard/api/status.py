@@ -2,12 +2,12 @@
 
 from fastapi import APIRouter, Response
 
-from dashboard.api.models import Health, StatusBody
-from dashboard.problems import READS, described
-from dashboard.rows import status_row
-from dashboard.serving import Served
-from storage.gauges import CONTENT_TYPE, metrics_text
-from storage.report import index_report
+from pincite.dashboard.api.models import Health, StatusBody
+from pincite.dashboard.http.problems import READS, described
+from pincite.dashboard.state.serving import Served
+from pincite.dashboard.views.document_rows import status_row
+from pincite.storage.queries.index_report import index_report
+from pincite.storage.queries.metrics import CONTENT_TYPE, metrics_text
 
 router = APIRouter(tags=["status"])
 

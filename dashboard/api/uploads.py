@@ -5,10 +5,10 @@ from typing import Annotated, BinaryIO
 from fastapi import APIRouter, File, Form, Path, UploadFile
 from pydantic import BaseModel, Field
 
-from dashboard.api.run_models import OrderBody, order_body
-from dashboard.problems import WRITES, described
-from dashboard.receiving import WRITE_S, Received, receive, receive_for
-from dashboard.serving import Served
+from pincite.dashboard.actions.uploads import WRITE_S, Received, receive, receive_for
+from pincite.dashboard.api.run_models import OrderBody, order_body
+from pincite.dashboard.http.problems import WRITES, described
+from pincite.dashboard.state.serving import Served
 
 router = APIRouter(prefix="/documents", tags=["documents"])
 

@@ -6,7 +6,7 @@ from starlette.routing import BaseRoute
 
 def routers() -> tuple[APIRouter, ...]:
     """All pages. They are no part of the described API."""
-    from dashboard.pages import (
+    from pincite.dashboard.pages import (
         document,
         documents,
         evaluation,
@@ -24,6 +24,6 @@ def routers() -> tuple[APIRouter, ...]:
 
 def routes() -> tuple[BaseRoute, ...]:
     """Pages that come before the routers, which each take 10 µs of a short request until one of them knows it."""
-    from dashboard.pages import search
+    from pincite.dashboard.pages import search
 
     return search.ROUTES

@@ -5,15 +5,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
 
-from dashboard.chunk_text import leaves_between, text_of
-from dashboard.pages.documents import row_values
-from dashboard.passages import has_pages, open_stretch
-from dashboard.serving import Served, Serving
-from dashboard.templating import page
-from schemas.errors import NotFound
-from storage.history import attempts_of, file_of, revisions_of
-from storage.listing import document_of
-from storage.whole_document import WholeDocument, read_whole
+from pincite.dashboard.http.templating import page
+from pincite.dashboard.pages.documents import row_values
+from pincite.dashboard.state.serving import Served, Serving
+from pincite.dashboard.views.chunk_spans import leaves_between, text_of
+from pincite.dashboard.views.passages import has_pages, open_stretch
+from pincite.schemas.errors import NotFound
+from pincite.storage.documents.whole import WholeDocument, read_whole
+from pincite.storage.queries.history import attempts_of, file_of, revisions_of
+from pincite.storage.queries.listing import document_of
 
 LEAVES = 10  # pages of a document on one page of ours
 CONTEXT = 3_000  # characters on each side of a passage

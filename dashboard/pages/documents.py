@@ -6,17 +6,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import Response
 
-from dashboard.choice import LONGEST_REASON, Choice
-from dashboard.live import live_of
-from dashboard.orders import MOST_RETRIED, retry_chosen, retry_matching
-from dashboard.pages.runs import live_part
-from dashboard.serving import Served, Serving
-from dashboard.templating import page
-from schemas.retrying import outlook_words, remedy_of
-from storage.browsing import ORDERS, browse
-from storage.collections import read_collections
-from storage.listing import Listing, document_of
-from storage.report import STATES, DocumentReport
+from pincite.dashboard.actions.document_filter import LONGEST_REASON, Choice
+from pincite.dashboard.actions.retries import MOST_RETRIED, retry_chosen, retry_matching
+from pincite.dashboard.http.templating import page
+from pincite.dashboard.pages.runs import live_part
+from pincite.dashboard.state.progress_feed import live_of
+from pincite.dashboard.state.serving import Served, Serving
+from pincite.schemas.retrying import outlook_words, remedy_of
+from pincite.storage.queries.browsing import ORDERS, browse
+from pincite.storage.queries.index_report import STATES, DocumentReport
+from pincite.storage.queries.listing import Listing, document_of
+from pincite.storage.runs.collections import read_collections
 
 ROWS = 50
 router = APIRouter(include_in_schema=False)

@@ -6,12 +6,12 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 from markupsafe import Markup
 
-from dashboard.evaluations import MAIN_CUT, Series, kept_evaluation, kept_report, series_of
-from dashboard.serving import Served
-from dashboard.templating import page
-from dashboard.trend import line_trend
-from evaluation.metrics import CUTS
-from evaluation.results import Milestone
+from pincite.dashboard.http.templating import page
+from pincite.dashboard.state.serving import Served
+from pincite.dashboard.views.evaluations import MAIN_CUT, Series, kept_evaluation, kept_report, series_of
+from pincite.dashboard.views.trend_plot import line_trend
+from pincite.evaluation.metrics import CUTS
+from pincite.evaluation.results import Milestone
 
 REPORT_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "

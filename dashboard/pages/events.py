@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 
-from dashboard.live import BEAT_S, Feed
-from dashboard.security import Principal
-from dashboard.serving import Asking
+from pincite.dashboard.http.access import Principal
+from pincite.dashboard.state.progress_feed import BEAT_S, Feed
+from pincite.dashboard.state.serving import Asking
 
 AGAIN_S = 3.0  # after which the same is told again, to who showed something older meanwhile
 router = APIRouter(include_in_schema=False)

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
-from dashboard.guard import LOGIN, cookie_header
-from dashboard.sessions import LASTS_S, Session, Sessions
-from dashboard.templating import page
+from pincite.dashboard.http.guard import LOGIN, cookie_header
+from pincite.dashboard.http.sessions import LASTS_S, Session, Sessions
+from pincite.dashboard.http.templating import page
 
 router = APIRouter(include_in_schema=False)
 

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
-from dashboard.api.migration_models import StartBody, gate_body
-from dashboard.migrations import Seen, cancel, go, seen, start, waive
-from dashboard.serving import Served, Serving
-from dashboard.templating import page
+from pincite.dashboard.actions.migrations import Seen, cancel, go, seen, start, waive
+from pincite.dashboard.api.migration_models import StartBody, gate_body
+from pincite.dashboard.http.templating import page
+from pincite.dashboard.state.serving import Served, Serving
 
 MOST_BLOCKERS = 100
 router = APIRouter(prefix="/ui/migration", include_in_schema=False)

@@ -6,13 +6,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from dashboard.counts import overview_of
-from dashboard.live import live_of
-from dashboard.next_run import next_run
-from dashboard.serving import Served, Serving
-from dashboard.templating import page
-from dashboard.trend import runs_trend
-from schemas.retrying import remedy_of
+from pincite.dashboard.actions.next_run import next_run
+from pincite.dashboard.actions.overview_counts import overview_of
+from pincite.dashboard.http.templating import page
+from pincite.dashboard.state.progress_feed import live_of
+from pincite.dashboard.state.serving import Served, Serving
+from pincite.dashboard.views.trend_plot import runs_trend
+from pincite.schemas.retrying import remedy_of
 
 LISTED_RUNS = 8
 router = APIRouter(include_in_schema=False)

@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
-from dashboard.live import live_of
-from dashboard.orders import update
-from dashboard.runs import cancel_run
-from dashboard.serving import Served, Serving
-from dashboard.templating import page
+from pincite.dashboard.actions.retries import update
+from pincite.dashboard.http.templating import page
+from pincite.dashboard.state.progress_feed import live_of
+from pincite.dashboard.state.run_requests import cancel_run
+from pincite.dashboard.state.serving import Served, Serving
 
 router = APIRouter(prefix="/ui/runs", include_in_schema=False)
 

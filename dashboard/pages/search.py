@@ -13,21 +13,21 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.routing import Route
 from starlette.types import Scope
 
-from dashboard.api.addresses import passage_address
-from dashboard.api.models import MOST_CHARACTERS, MOST_HITS
-from dashboard.marks import Marker
-from dashboard.problems import Problem, problem_of
-from dashboard.serving import Serving
-from dashboard.templating import page
-from dashboard.why import shares_of, sum_of
-from retrieval.filters import Filters
-from retrieval.fusion import RRF_K
-from retrieval.ranking import Mode
-from retrieval.refusal import Threshold
-from retrieval.search import Results
-from schemas.errors import PinciteError, UsageError
-from schemas.records import Hit
-from schemas.tables import document_of
+from pincite.dashboard.api.addresses import passage_address
+from pincite.dashboard.api.models import MOST_CHARACTERS, MOST_HITS
+from pincite.dashboard.http.problems import Problem, problem_of
+from pincite.dashboard.http.templating import page
+from pincite.dashboard.state.serving import Serving
+from pincite.dashboard.views.highlights import Marker
+from pincite.dashboard.views.rank_explanation import shares_of, sum_of
+from pincite.retrieval.filters import Filters
+from pincite.retrieval.fusion import RRF_K
+from pincite.retrieval.ranking import Mode
+from pincite.retrieval.searcher import Results
+from pincite.retrieval.threshold import Threshold
+from pincite.schemas.errors import PinciteError, UsageError
+from pincite.schemas.records import Hit
+from pincite.schemas.tables import document_of
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "bm25")
 LONG = 900  # characters of a passage from which on it scrolls
@@ -177,7 +177,7 @@ def _several(given: str) -> tuple[str, ...]:
 
 
 def _date(given: str) -> datetime | None:
-    """Without a zone it is of the server's, as all times of a page are (`retrieval.filters`)."""
+    """Without a zone it is of the server's, as all times of a page are (`pincite.retrieval.filters`)."""
     if not given:
         return None
     try:

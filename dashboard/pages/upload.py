@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, File, Form, Request, UploadFile
 from fastapi.responses import Response
 
-from dashboard.guard import UPLOAD
-from dashboard.receiving import WRITE_S, Received, receive, receive_for
-from dashboard.serving import Served
-from dashboard.templating import page
+from pincite.dashboard.actions.uploads import WRITE_S, Received, receive, receive_for
+from pincite.dashboard.http.guard import UPLOAD
+from pincite.dashboard.http.templating import page
+from pincite.dashboard.state.serving import Served
 
 router = APIRouter(include_in_schema=False)
 

@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
-from flows.settings import load_settings
 from pincite.commands.filter_options import Rerank, say_no, with_filters
 from pincite.console import (
     DEFAULT_INDEX,
@@ -24,19 +23,20 @@ from pincite.console import (
     say,
     shown,
 )
+from pincite.flows.settings import load_settings
 from pincite.output import check_target, write_whole
-from pincite.travel import AtOption, VersionOption, former_version
-from retrieval.annotations import annotation, annotation_page
-from retrieval.answers import Resolved, Unresolved, resolve
-from retrieval.asking import Asked
-from retrieval.asking import ask as ask_index
-from retrieval.citations import Citation
-from retrieval.endpoint import KEY_VARIABLE, Endpoint, endpoint_of, stream_answer
-from retrieval.filters import Filters
-from retrieval.refusal import MOST_PASSAGES
-from retrieval.search import open_index
-from schemas.errors import AnswerFailed
-from schemas.locators import char_fragment
+from pincite.retrieval.answers.annotations import annotation, annotation_page
+from pincite.retrieval.answers.ask import Asked
+from pincite.retrieval.answers.ask import ask as ask_index
+from pincite.retrieval.answers.citations import Citation
+from pincite.retrieval.answers.llm_client import KEY_VARIABLE, Endpoint, endpoint_of, stream_answer
+from pincite.retrieval.answers.resolve import Resolved, Unresolved, resolve
+from pincite.retrieval.filters import Filters
+from pincite.retrieval.searcher import open_index
+from pincite.retrieval.threshold import MOST_PASSAGES
+from pincite.schemas.errors import AnswerFailed
+from pincite.schemas.locators import char_fragment
+from pincite.time_travel_options import AtOption, VersionOption, former_version
 
 
 @with_filters

@@ -7,10 +7,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from evaluation.calibration import Calibrated, Costs, Measured, calibrate
-from evaluation.distances import Far, measure_distances
-from evaluation.questions import read_questions
-from flows.settings import load_settings
 from pincite.console import (
     DEFAULT_INDEX,
     IndexOption,
@@ -21,10 +17,14 @@ from pincite.console import (
     print_table,
     say,
 )
-from retrieval.refusal import DEFAULT_THRESHOLD
-from schemas.evaluation import QuestionSet, Share
-from storage.calibrations import store_calibration
-from storage.index import Index
+from pincite.evaluation.calibration import Calibrated, Costs, Measured, calibrate
+from pincite.evaluation.distances import Far, measure_distances
+from pincite.evaluation.questions import read_questions
+from pincite.flows.settings import load_settings
+from pincite.retrieval.threshold import DEFAULT_THRESHOLD
+from pincite.schemas.evaluation import QuestionSet, Share
+from pincite.storage.queries.calibrations import store_calibration
+from pincite.storage.snapshots.index import Index
 
 _COLUMNS = ("threshold", "cost", "answered", "right", "wrongly refused")
 _SHOWN = 15

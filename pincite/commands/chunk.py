@@ -5,17 +5,17 @@ from typing import Annotated
 
 import typer
 
-from encoders.models import resolve_model
-from encoders.wordpieces import WordPieces
-from flows.settings import load_settings
 from pincite.console import JsonOption, one_line, print_json, say
-from schemas.counting import counted
-from schemas.errors import DocumentError, UsageError
-from schemas.locators import char_fragment, overlapping, place_fragment
-from schemas.settings import completed
-from tasks.chunking.chunk import chunk as chunk_extraction
-from tasks.extraction.formats import extract
-from tasks.prepare import document_title
+from pincite.encoders.models import resolve_model
+from pincite.encoders.wordpieces import WordPieces
+from pincite.flows.settings import load_settings
+from pincite.schemas.counting import counted
+from pincite.schemas.errors import DocumentError, UsageError
+from pincite.schemas.locators import char_fragment, overlapping, place_fragment
+from pincite.schemas.settings import completed
+from pincite.tasks.chunking.chunk import chunk as chunk_extraction
+from pincite.tasks.extraction.registry import extract
+from pincite.tasks.steps.prepare import document_title
 
 
 def chunk(

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from dashboard.passage_page import page_of_passage
-from dashboard.passages import Passage, has_pages, open_passage, page_images
-from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, complain, one_line, print_json, say, shown
+from pincite.dashboard.views.passage_page import page_of_passage
+from pincite.dashboard.views.passages import Passage, has_pages, open_passage, page_images
+from pincite.flows.settings import load_settings
 from pincite.output import check_target, write_whole
-from pincite.travel import AtOption, VersionOption, former_moment
-from retrieval.annotations import annotation as annotation_of
-from storage.index import Index
+from pincite.retrieval.answers.annotations import annotation as annotation_of
+from pincite.storage.snapshots.index import Index
+from pincite.time_travel_options import AtOption, VersionOption, former_moment
 
 HTML_CONTEXT = 4_000  # characters on each side of a passage on its page
 OPENED, CLOSED = "⟦", "⟧"

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import typer
 
-from encoders.models import resolve_model
-from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
-from retrieval.rerank import resolve_reranker
-from schemas.errors import ModelUnavailable, OcrUnavailable, PinciteError
-from schemas.health import Finding
-from schemas.records import Configuration, Space
-from schemas.settings import Settings, completed, recipe
-from storage.doctor import examine
-from storage.index import LEDGER_FILE, Index
-from tasks.extraction.tesseract import check_languages, installed_languages, version
-from tasks.spaces import configuration, resolved
+from pincite.encoders.models import resolve_model
+from pincite.flows.settings import load_settings
+from pincite.retrieval.rerank import resolve_reranker
+from pincite.schemas.errors import ModelUnavailable, OcrUnavailable, PinciteError
+from pincite.schemas.health import Finding
+from pincite.schemas.records import Configuration, Space
+from pincite.schemas.settings import Settings, completed, recipe
+from pincite.storage.checks.doctor import examine
+from pincite.storage.snapshots.index import LEDGER_FILE, Index
+from pincite.tasks.extraction.ocr.tesseract import check_languages, installed_languages, version
+from pincite.tasks.steps.configuration import configuration, resolved
 
 
 def doctor(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:

@@ -8,13 +8,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from evaluation.comparing import decimal
-from evaluation.evaluate import ABLATION, AS_IT_IS
-from evaluation.guard import Guarded, guard
-from evaluation.metrics import CUTS
-from evaluation.questions import read_questions
-from evaluation.results import Milestone, as_json, milestone
-from flows.settings import load_settings
 from pincite.console import (
     DEFAULT_INDEX,
     ExitCode,
@@ -26,12 +19,19 @@ from pincite.console import (
     print_table,
     say,
 )
+from pincite.evaluation.comparing import decimal
+from pincite.evaluation.evaluate import ABLATION, AS_IT_IS
+from pincite.evaluation.gate.regression import Guarded, guard
+from pincite.evaluation.metrics import CUTS
+from pincite.evaluation.questions import read_questions
+from pincite.evaluation.results import Milestone, as_json, milestone
+from pincite.flows.settings import load_settings
 from pincite.output import check_target, write_whole
-from schemas.counting import counted
-from schemas.errors import UsageError
-from schemas.evaluation import LOSS_STAGES, Evaluation, Mean, RefusalPoint, Scores, Share, Verdict
-from storage.evaluations import kept
-from storage.index import Index
+from pincite.schemas.counting import counted
+from pincite.schemas.errors import UsageError
+from pincite.schemas.evaluation import LOSS_STAGES, Evaluation, Mean, RefusalPoint, Scores, Share, Verdict
+from pincite.storage.kept_evaluations import kept
+from pincite.storage.snapshots.index import Index
 
 _LISTED = 10  # losses that the terminal shows; the report and the JSON have all
 
@@ -97,7 +97,7 @@ def evaluate(
     )
     guarded = guard(index, load_settings(), read_questions(questions), plan, gate, store, complain)
     if html is not None:
-        from evaluation.report import html as html_of
+        from pincite.evaluation.report.report import html as html_of
 
         write_whole(html, html_of(guarded.evaluation))
     if json:

@@ -8,11 +8,11 @@ import typer
 from rich.filesize import decimal
 
 from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, print_json, say
-from pincite.travel import AtOption, VersionOption, former_moment
-from schemas.counting import counted
-from schemas.errors import UsageError
-from storage.exchange import export_index, export_parquet, import_index
-from storage.index import Index
+from pincite.schemas.counting import counted
+from pincite.schemas.errors import UsageError
+from pincite.storage.maintenance.export_import import export_index, export_parquet, import_index
+from pincite.storage.snapshots.index import Index
+from pincite.time_travel_options import AtOption, VersionOption, former_moment
 
 
 def export(

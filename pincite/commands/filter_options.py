@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from pincite.console import complain, one_line, say
-from retrieval.filters import NO_FILTERS, Filters
-from retrieval.refusal import no_answer
+from pincite.retrieval.filters import NO_FILTERS, Filters
+from pincite.retrieval.threshold import no_answer
 
 Rerank = Annotated[
     bool, typer.Option("--rerank", help="A cross-encoder reorders the first 25 (setting `reranker`).")

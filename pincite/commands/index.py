@@ -7,19 +7,20 @@ from typing import Annotated
 
 import typer
 
-from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
-from pincite.indexing import finish, known_collections, run_all
-from pincite.retried import Asked
-from schemas.counting import counted
-from schemas.errors import UsageError
-from schemas.records import Collection
-from storage.collections import read_collections, require_known
-from storage.index import Index
-from storage.register import drop_collection
-from storage.report import DocumentReport, document_reports
-from tasks.plan import Choice, chosen_collections
-from tasks.sources import address_of
+from pincite.flows.settings import load_settings
+from pincite.retry_output import Asked
+from pincite.run_output import finish, known_collections, run_all
+from pincite.schemas.counting import counted
+from pincite.schemas.errors import UsageError
+from pincite.schemas.records import Collection
+from pincite.storage.erasure.recovery import RECOVERY
+from pincite.storage.queries.index_report import DocumentReport, document_reports
+from pincite.storage.runs.collections import read_collections, require_known
+from pincite.storage.runs.registration import drop_collection
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.sources.source import address_of
+from pincite.tasks.steps.plan import Choice, chosen_collections
 
 
 def index(
@@ -70,7 +71,7 @@ def _drop(
 ) -> None:
     collection = _dropped(known, choice)
     with Index.open(index) as opened:
-        deleted = drop_collection(opened, collection, confirmed)
+        deleted = drop_collection(opened, collection, confirmed, RECOVERY)
     if as_json:
         print_json({"deleted": deleted})
     else:

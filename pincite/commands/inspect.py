@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from encoders.models import resolve_model
-from flows.settings import load_settings
 from pincite.console import ExitCode, JsonOption, complain, one_line, print_json, say
+from pincite.encoders.models import resolve_model
+from pincite.flows.settings import load_settings
 from pincite.output import write_whole
-from schemas.counting import counted
-from schemas.errors import UsageError
-from schemas.settings import Settings, completed
-from tasks.inspection import (
+from pincite.schemas.counting import counted
+from pincite.schemas.errors import UsageError
+from pincite.schemas.settings import Settings, completed
+from pincite.tasks.inspection.inspect import (
     PAGES_AT_ONCE,
     Inspection,
     InspectionOrder,
@@ -25,8 +25,8 @@ from tasks.inspection import (
     other_pages,
     summary_of,
 )
-from tasks.inspection_page import page_of
-from tasks.supervise import StageFailed, Worker
+from pincite.tasks.inspection.page import page_of
+from pincite.tasks.sandbox.pool import StageFailed, Worker
 
 DEFAULT_PAGES = f"1-{PAGES_AT_ONCE}"
 _PAGES = re.compile(r"(?P<first>\d{1,9})(?P<range>-(?P<last>\d{1,9})?)?")
@@ -99,7 +99,9 @@ def _inspected(file: Path, settings: Settings, first: int, last: int) -> Inspect
     order = InspectionOrder(file.absolute(), settings, resolve_model(settings.model), first, last)
     worker = Worker(settings.limits.memory_bytes, f"inspect-{uuid.uuid4().hex}")
     try:
-        result: Inspection = worker.run("tasks.inspection:inspect", order, settings.limits.deadline_s)
+        result: Inspection = worker.run(
+            "pincite.tasks.inspection.inspect:inspect", order, settings.limits.deadline_s
+        )
         return result
     except StageFailed as error:
         return Inspection(file.name, file.name, first, last, failure=error.failure)

@@ -17,16 +17,16 @@ from pincite.console import (
     print_json,
     say,
 )
-from schemas.counting import counted
-from schemas.errors import UsageError
-from storage.erasing import PREFECT
-from storage.forget import Forgotten, Verified, verify_forgotten
-from storage.forget import forget as forget_documents
-from storage.forgotten import allow_again as allow
-from storage.forgotten import find
-from storage.index import Index
-from storage.maintenance import compact_index, vacuum_index
-from storage.proof import Proof
+from pincite.schemas.counting import counted
+from pincite.schemas.errors import UsageError
+from pincite.storage.erasure.erase import PREFECT
+from pincite.storage.erasure.forget import Forgotten, Verified, verify_forgotten
+from pincite.storage.erasure.forget import forget as forget_documents
+from pincite.storage.erasure.proof import Proof
+from pincite.storage.maintenance.whole_index import compact_index, vacuum_index
+from pincite.storage.snapshots.index import Index
+from pincite.storage.tombstones import allow_again as allow
+from pincite.storage.tombstones import find
 
 _DURATION = re.compile(r"(?P<count>\d{1,9}(?:\.\d+)?)\s*(?P<unit>[smhdw]?)")
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}

@@ -3,15 +3,15 @@
 import signal
 from pathlib import Path
 
-from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, IndexOption
+from pincite.flows.settings import load_settings
 
 
 def mcp(index: IndexOption = DEFAULT_INDEX) -> None:
     """Serve the index to an assistant over standard input and output (Model Context Protocol)."""
-    from dashboard.mcp_server import create_mcp
-    from dashboard.serving import Serving
-    from dashboard.work import Work
+    from pincite.dashboard.mcp_server import create_mcp
+    from pincite.dashboard.state.serving import Serving
+    from pincite.dashboard.state.thread_pool import Work
 
     for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(sign) is not signal.SIG_IGN:

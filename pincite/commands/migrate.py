@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from flows.settings import load_settings
 from pincite.console import (
     DEFAULT_INDEX,
     ExitCode,
@@ -18,20 +17,21 @@ from pincite.console import (
     print_json,
     say,
 )
-from pincite.migrating import telling, words_of
-from schemas.counting import counted
-from schemas.errors import IndexBusy, UsageError
-from schemas.records import Space
-from schemas.settings import Settings
-from storage.index import Index
-from storage.level import Progress as Level
-from storage.level import progress_of
-from storage.lock import MIGRATION_FILE, holder
-from storage.migration import Blocker, Migration, blockers, changed_since_gate, newest_migration
-from storage.report import index_report
-from storage.spaces import Kept, spaces_of
-from tasks.spaces import advice
-from tasks.ways import Choice, Way, heading, is_level, require
+from pincite.flows.settings import load_settings
+from pincite.migration_output import telling, words_of
+from pincite.schemas.counting import counted
+from pincite.schemas.errors import IndexBusy, UsageError
+from pincite.schemas.records import Space
+from pincite.schemas.settings import Settings
+from pincite.storage.locks.run_lock import MIGRATION_FILE, holder
+from pincite.storage.migration.cut_over import Progress as Level
+from pincite.storage.migration.cut_over import progress_of
+from pincite.storage.migration.state import Blocker, Migration, blockers, changed_since_gate, newest_migration
+from pincite.storage.queries.index_report import index_report
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.spaces import Kept, spaces_of
+from pincite.tasks.migration.plan import Choice, Way, heading, is_level, require
+from pincite.tasks.steps.configuration import advice
 
 _MOST_NAMED = 20
 
@@ -108,7 +108,7 @@ def _do(path: Path, way: Way, choice: Choice) -> bool:
         complain("the index is of that model and chunker already: there is nothing to migrate")
         return True
     if way in ("abort", "remove-old") or (way == "rollback" and is_level(path)):
-        from flows.migration import carry_out, went  # brings what evaluates
+        from pincite.flows.migration import carry_out, went  # brings what evaluates
 
         return went(carry_out(path, way, settings, choice), way, choice)
     complain(f"{plan}; Prefect is being started")
@@ -128,10 +128,10 @@ def _plan(index: Index, way: Way, to: Settings) -> str:
 
 def _run(path: Path, way: Way, choice: Choice) -> bool:
     """As a run of the flow, with a bar of what the ledger says of it."""
-    from flows.server import prefect_api
+    from pincite.flows.prefect_server.server import prefect_api
 
     with telling(path, way), prefect_api(path.resolve() / "prefect"):
-        from flows.migrate import run_here
+        from pincite.flows.migrate import run_here
 
         try:
             return run_here(

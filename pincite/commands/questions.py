@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from evaluation.checking import check as check_questions
-from evaluation.importers import FORMATS, write_imported
-from evaluation.questions import read_questions
 from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
-from schemas.counting import counted
-from schemas.errors import UsageError
-from storage.index import Index
+from pincite.evaluation.checking import check as check_questions
+from pincite.evaluation.importers import FORMATS, write_imported
+from pincite.evaluation.questions import read_questions
+from pincite.schemas.counting import counted
+from pincite.schemas.errors import UsageError
+from pincite.storage.snapshots.index import Index
 
 
 def check(

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from dashboard.rows import document_row, state_counts, status_row
-from flows.settings import load_settings
 from pincite.console import (
     DEFAULT_INDEX,
     IndexOption,
@@ -19,13 +17,21 @@ from pincite.console import (
     print_table,
     say,
 )
-from pincite.travel import AtOption, VersionOption, former_moment
-from schemas.counting import counted
-from storage.collections import require_known
-from storage.index import Index
-from storage.past import NOT_KEPT
-from storage.report import Attempt, DocumentReport, attempt_history, document_reports, index_report
-from tasks.spaces import configuration
+from pincite.dashboard.views.document_rows import document_row, state_counts, status_row
+from pincite.flows.settings import load_settings
+from pincite.schemas.counting import counted
+from pincite.storage.queries.index_report import (
+    Attempt,
+    DocumentReport,
+    attempt_history,
+    document_reports,
+    index_report,
+)
+from pincite.storage.queries.time_travel import NOT_KEPT
+from pincite.storage.runs.collections import require_known
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.steps.configuration import configuration
+from pincite.time_travel_options import AtOption, VersionOption, former_moment
 
 
 def status(

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from flows.settings import load_settings
 from pincite.commands.filter_options import Rerank, say_no, with_filters
 from pincite.console import (
     DEFAULT_INDEX,
@@ -17,11 +16,12 @@ from pincite.console import (
     print_json,
     say,
 )
-from pincite.travel import AtOption, VersionOption, former_version
-from retrieval.filters import Filters
-from retrieval.search import open_index
-from schemas.locators import char_fragment
-from schemas.records import Hit
+from pincite.flows.settings import load_settings
+from pincite.retrieval.filters import Filters
+from pincite.retrieval.searcher import open_index
+from pincite.schemas.locators import char_fragment
+from pincite.schemas.records import Hit
+from pincite.time_travel_options import AtOption, VersionOption, former_version
 
 
 @with_filters

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from flows.settings import load_settings
 from pincite.console import DEFAULT_INDEX, IndexOption, say
-from schemas.errors import UsageError
-from storage.index import Index
+from pincite.flows.settings import load_settings
+from pincite.schemas.errors import UsageError
+from pincite.storage.snapshots.index import Index
 
 DEFAULT_PORT = 8766
 _MOST_CONNECTIONS = 500
@@ -37,9 +37,9 @@ def serve(
     """
     import uvicorn
 
-    from dashboard.app import create_app
-    from dashboard.security import TOKEN_VARIABLE, VIEWER_VARIABLE, access_of
-    from retrieval.endpoint import KEY_VARIABLE
+    from pincite.dashboard.app import create_app
+    from pincite.dashboard.http.access import TOKEN_VARIABLE, VIEWER_VARIABLE, access_of
+    from pincite.retrieval.answers.llm_client import KEY_VARIABLE
 
     settings = load_settings()
     tokens = [os.environ.get(variable, "") for variable in (TOKEN_VARIABLE, VIEWER_VARIABLE)]

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, print_json
-from pincite.travel import AtOption, VersionOption, former_moment
-from storage.index import Index
-from storage.sql import query
+from pincite.storage.queries.sql import query
+from pincite.storage.snapshots.index import Index
+from pincite.time_travel_options import AtOption, VersionOption, former_moment
 
 
 def sql(

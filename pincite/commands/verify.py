@@ -5,8 +5,8 @@ from dataclasses import asdict
 import typer
 
 from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
-from storage.index import Index
-from storage.verify import verify as verify_index
+from pincite.storage.checks.verify import verify as verify_index
+from pincite.storage.snapshots.index import Index
 
 
 def verify(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:

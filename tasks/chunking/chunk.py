@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from schemas.errors import UsageError
-from schemas.records import Chunk, Extraction
-from schemas.settings import DEFAULT_CHUNKER
-from tasks.chunking.reference import RECIPES, reference_chunks
-from tasks.chunking.structural import structural_chunks
+from pincite.schemas.errors import UsageError
+from pincite.schemas.records import Chunk, Extraction
+from pincite.schemas.settings import DEFAULT_CHUNKER
+from pincite.tasks.chunking.reference import RECIPES, reference_chunks
+from pincite.tasks.chunking.structural import structural_chunks
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 """Word-pieces of each text, special tokens included (`WordPieces.count_many`)."""

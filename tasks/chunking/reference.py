@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import regex
 
-from schemas.records import Chunk
+from pincite.schemas.records import Chunk
 
 TARGET = 512  # characters
 OVERLAP = 64  # characters

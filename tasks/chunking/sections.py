@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from schemas.records import Block, BlockKind, Extraction
+from pincite.schemas.records import Block, BlockKind, Extraction
 
 LONGEST_TITLE = 200  # characters
 

@@ -17,10 +17,10 @@ from math import ceil
 
 import regex
 
-from schemas.records import Chunk, Extraction
-from tasks.chunking.cascade import TARGET, Unit, units
-from tasks.chunking.headers import SEPARATOR, Headers, embedded_text, fit_headers
-from tasks.chunking.sections import segments
+from pincite.schemas.records import Chunk, Extraction
+from pincite.tasks.chunking.cascade import TARGET, Unit, units
+from pincite.tasks.chunking.headers import SEPARATOR, Headers, embedded_text, fit_headers
+from pincite.tasks.chunking.sections import segments
 
 _LEAD = TARGET // 4  # a shorter chunk (a caption, "for example:") also joins what has to be cut
 _GRAPHEME = regex.compile(r"\X")

@@ -15,18 +15,18 @@ from typing import BinaryIO
 import PIL
 from PIL import Image, ImageOps
 
-from schemas.errors import LimitExceeded, SourceChanged, Unreadable
-from schemas.records import DocumentWarning, Extraction
-from schemas.settings import Settings
-from tasks.extraction import tesseract
-from tasks.extraction.interface import Progress
-from tasks.extraction.ocr import OcrPage, read_page
-from tasks.extraction.pdf_assembly import Assembly
-from tasks.extraction.pdf_page import PageContent
-from tasks.extraction.pdf_pieces import pieces_of, turned
-from tasks.extraction.pdf_structure import find_headings, without_running_lines
-from tasks.extraction.pdf_text import clean, hyphenated
-from tasks.extraction.sketch import Sketch
+from pincite.schemas.errors import LimitExceeded, SourceChanged, Unreadable
+from pincite.schemas.records import DocumentWarning, Extraction
+from pincite.schemas.settings import Settings
+from pincite.tasks.extraction.base.interface import Progress
+from pincite.tasks.extraction.ocr import tesseract
+from pincite.tasks.extraction.ocr.engine import OcrPage, read_page
+from pincite.tasks.extraction.pdf.assembly import Assembly
+from pincite.tasks.extraction.pdf.line_text import clean, hyphenated
+from pincite.tasks.extraction.pdf.page import PageContent
+from pincite.tasks.extraction.pdf.page_record import Sketch
+from pincite.tasks.extraction.pdf.pieces import pieces_of, turned
+from pincite.tasks.extraction.pdf.structure import find_headings, without_running_lines
 
 EXTRACTOR = "image"
 POINTS_PER_INCH = 72.0

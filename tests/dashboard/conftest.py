@@ -18,17 +18,17 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
-from encoders.models import resolve_model
-from schemas.errors import DocumentError, Failure
-from schemas.records import Policy, Prepared, Space
-from schemas.settings import DEFAULT_CHUNKER, DEFAULT_MODEL, Settings, recipe
-from storage.commit import fail, lease, publish
-from storage.index import Index
-from storage.rows import Finished
-from storage.runs import begin_run, finish_run
-from tasks.discover import discover
-from tasks.plan import space_of_model
-from tasks.prepare import Order, document_title, prepare
+from pincite.encoders.models import resolve_model
+from pincite.schemas.errors import DocumentError, Failure
+from pincite.schemas.records import Policy, Prepared, Space
+from pincite.schemas.settings import DEFAULT_CHUNKER, DEFAULT_MODEL, Settings, recipe
+from pincite.storage.runs.commit import fail, lease, publish
+from pincite.storage.runs.runs import begin_run, finish_run
+from pincite.storage.segments.arrow_rows import Finished
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.discover import discover
+from pincite.tasks.steps.plan import space_of_model
+from pincite.tasks.steps.prepare import Order, document_title, prepare
 from tests.chromium import chromium
 
 ROOT = Path(__file__).resolve().parents[2]

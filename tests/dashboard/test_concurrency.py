@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.live import Feed, Live
-from dashboard.work import Work
-from schemas.errors import IndexBusy
+from pincite.dashboard.state.progress_feed import Feed, Live
+from pincite.dashboard.state.thread_pool import Work
+from pincite.schemas.errors import IndexBusy
 from tests.dashboard.conftest import Server, reindex, serving
 
 SEARCHERS = 20

@@ -8,12 +8,12 @@ import pytest
 from playwright.sync_api import Browser
 from starlette.testclient import TestClient
 
-from dashboard.app import create_app
-from dashboard.security import access_of
-from schemas.evaluation import Judged, Result
-from schemas.settings import Settings
-from storage.evaluations import drop_reports, keep, keep_report
-from storage.index import Index
+from pincite.dashboard.app import create_app
+from pincite.dashboard.http.access import access_of
+from pincite.schemas.evaluation import Judged, Result
+from pincite.schemas.settings import Settings
+from pincite.storage.kept_evaluations import drop_reports, keep, keep_report
+from pincite.storage.snapshots.index import Index
 from tests.dashboard.conftest import serving, space, watched
 from tests.dashboard.test_pages import findings
 

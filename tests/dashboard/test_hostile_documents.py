@@ -9,10 +9,10 @@ from playwright.sync_api import Browser
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
-from encoders.models import resolve_model
-from schemas.settings import DEFAULT_MODEL
-from tasks.inspection import InspectionOrder, inspect
-from tasks.inspection_page import page_of
+from pincite.encoders.models import resolve_model
+from pincite.schemas.settings import DEFAULT_MODEL
+from pincite.tasks.inspection.inspect import InspectionOrder, inspect
+from pincite.tasks.inspection.page import page_of
 from tests.dashboard.conftest import SETTINGS, Server, Watched, reindex, serving, watched
 
 RUN = "window.owned=1;alert('owned')"

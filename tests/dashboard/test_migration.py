@@ -11,21 +11,21 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from dashboard.api.migration_models import migration_body
-from dashboard.migrations import seen
-from dashboard.runs import Order, Wish
-from dashboard.serving import Serving
-from dashboard.templating import page
-from dashboard.work import Work
-from encoders.models import resolve_model
-from flows.schedule import MIGRATE
-from schemas.settings import DEFAULT_CHUNKER
-from storage import ledger, transactions
-from storage.index import Index
-from storage.lock import MIGRATION_FILE, holder
-from storage.migration import begin, in_the_way, newest_migration, record_gate, record_stage
-from storage.spaces import spaces_of
-from tasks.plan import space_of_model
+from pincite.dashboard.actions.migrations import seen
+from pincite.dashboard.api.migration_models import migration_body
+from pincite.dashboard.http.templating import page
+from pincite.dashboard.state.run_requests import Order, Wish
+from pincite.dashboard.state.serving import Serving
+from pincite.dashboard.state.thread_pool import Work
+from pincite.encoders.models import resolve_model
+from pincite.flows.deployments.schedule import MIGRATE
+from pincite.schemas.settings import DEFAULT_CHUNKER
+from pincite.storage.ledger import schema, transactions
+from pincite.storage.locks.run_lock import MIGRATION_FILE, holder
+from pincite.storage.migration.state import begin, in_the_way, newest_migration, record_gate, record_stage
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.spaces import spaces_of
+from pincite.tasks.steps.plan import space_of_model
 from tests.dashboard.conftest import ROOT, SETTINGS, reindex, serving, watched
 from tests.dashboard.test_pages import findings
 
@@ -139,11 +139,11 @@ def stuck(index: Path) -> None:
         target = space_of_model(resolve_model(USE), DEFAULT_CHUNKER)
         migration = begin(opened, target, USE, None)
         with transactions.writing(opened.engine) as connection:
-            found = connection.execute(ledger.documents.select()).mappings().first()
+            found = connection.execute(schema.documents.select()).mappings().first()
             assert found is not None
             row = {"migration_id": migration.migration_id, "document_id": found["document_id"]}
             row |= {"revision": 1, "reason": f"the child ended: {HOSTILE}", "waived": False}
-            connection.execute(ledger.blockers.insert().values(**row))
+            connection.execute(schema.blockers.insert().values(**row))
         reasons = [f"recall@4 is significantly worse: lost {HOSTILE}"]
         gate = {"ok": False, "reasons": reasons, "notes": [], "measured": [MEASURED], "forced": ""}
         versions = {"old": opened.newest_version(), "new": opened.newest_version()}

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 from prefect.server.schemas.schedules import CronSchedule
 
-from dashboard.next_run import next_run
-from schemas.settings import Schedule
+from pincite.dashboard.actions.next_run import next_run
+from pincite.schemas.settings import Schedule
 
 NIGHTS = [  # 29 March and 25 October 2026 the clocks of Kyiv are set, 8 March and 1 November those of New York
     datetime(2026, month, day, hour, minute, 7, tzinfo=UTC)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.pages.overview import _values
-from dashboard.serving import Serving
-from dashboard.templating import environment
-from dashboard.work import Work
-from schemas.settings import Schedule, Settings
-from storage.index import Index
-from storage.maintenance import compact_index
+from pincite.dashboard.http.templating import environment
+from pincite.dashboard.pages.overview import _values
+from pincite.dashboard.state.serving import Serving
+from pincite.dashboard.state.thread_pool import Work
+from pincite.schemas.settings import Schedule, Settings
+from pincite.storage.maintenance.whole_index import compact_index
+from pincite.storage.snapshots.index import Index
 from tests.dashboard.conftest import reindex
 
 

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from playwright.sync_api import Browser
 
-from dashboard.serving import Serving
-from dashboard.work import Work
-from schemas.settings import Settings
-from storage.index import Index
+from pincite.dashboard.state.serving import Serving
+from pincite.dashboard.state.thread_pool import Work
+from pincite.schemas.settings import Settings
+from pincite.storage.snapshots.index import Index
 from tests.dashboard.conftest import HOSTILE, HOSTILE_NAME, Ids, Server, Watched, serving, space, watched
 from tests.doubles.chat_server import answering
 from tests.doubles.chat_server import serving as chatting

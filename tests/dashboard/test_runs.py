@@ -12,23 +12,23 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, expect
 
-from dashboard.runs import MOST_KEPT, Order, Runs, Wish, cancel_run
-from dashboard.serving import Serving
-from dashboard.work import Work
-from schemas.errors import IndexBusy, NotFound
-from schemas.settings import Schedule, Settings
-from storage import ledger, transactions
-from storage.index import Index
-from storage.overview import runs_of
+from pincite.dashboard.state.run_requests import MOST_KEPT, Order, Runs, Wish, cancel_run
+from pincite.dashboard.state.serving import Serving
+from pincite.dashboard.state.thread_pool import Work
+from pincite.schemas.errors import IndexBusy, NotFound
+from pincite.schemas.settings import Schedule, Settings
+from pincite.storage.ledger import schema, transactions
+from pincite.storage.queries.overview import runs_of
+from pincite.storage.snapshots.index import Index
 from tests.dashboard.conftest import ROOT, reindex, serving, watched
-from tests.dashboard.test_sessions import HTML, csrf_of
+from tests.dashboard.http.test_sessions import HTML, csrf_of
 
 WORKING = """
 import sys, time
 from pathlib import Path
 from pincite.cli import end_by_signals
-from storage.index import Index
-from storage.runs import begin_run
+from pincite.storage.snapshots.index import Index
+from pincite.storage.runs.runs import begin_run
 end_by_signals()
 with Index.open(Path(sys.argv[1])) as index, begin_run(index, "reindex", sys.argv[2]):
     print("begun", flush=True)
@@ -113,10 +113,10 @@ def test_a_run_whose_process_was_killed_is_not_cancelled_by_its_number(index: Pa
     with Index.open(index) as opened, subprocess.Popen(["sleep", "60"]) as stranger:
         try:
             with transactions.writing(opened.engine) as connection:
-                connection.execute(ledger.runs.update().values(pid=stranger.pid))  # its number, used again
+                connection.execute(schema.runs.update().values(pid=stranger.pid))  # its number, used again
             assert runs_of(opened, 1)[0].state == "broken", "it started at another time"
             with transactions.writing(opened.engine) as connection:
-                connection.execute(ledger.runs.update().values(process=""))  # as an older Pincite wrote it
+                connection.execute(schema.runs.update().values(process=""))  # as an older Pincite wrote it
             run = runs_of(opened, 1)[0]
             assert run.state == "running"
             with pytest.raises(NotFound, match="has ended"):
@@ -157,7 +157,9 @@ def wished(words: str, **parameters: object) -> Wish:
 def started_for(index: Path) -> list[psutil.Process]:
     """The processes that were started here to serve deployments over an index."""
     children = psutil.Process().children()
-    return [one for one in children if {"flows.dispatch", str(index)} <= set(one.cmdline())]
+    return [
+        one for one in children if {"pincite.flows.deployments.dispatcher", str(index)} <= set(one.cmdline())
+    ]
 
 
 def settled(runs: Runs, order: Order) -> Order:

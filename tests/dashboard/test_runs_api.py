@@ -9,14 +9,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from storage import ledger, transactions
-from storage.choosing import reason_digest
-from storage.evaluations import keep
-from storage.index import Index
+from pincite.storage.kept_evaluations import keep
+from pincite.storage.ledger import schema, transactions
+from pincite.storage.queries.choosing import reason_digest
+from pincite.storage.snapshots.index import Index
 from tests.dashboard.conftest import Server, reindex, serving
+from tests.dashboard.http.test_sessions import HTML, csrf_of
 from tests.dashboard.test_runs import working
-from tests.dashboard.test_sessions import HTML, csrf_of
-from tests.storage.test_evaluations import RESULT
+from tests.storage.test_kept_evaluations import RESULT
 
 NO_PREFECT = {"PREFECT_API_URL": "http://127.0.0.1:9/api"}
 """A Prefect server that is not there: an order is taken, and lost some seconds later. No test here needs its run."""
@@ -41,7 +41,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Here]:
     for number in range(FAILED):
         (docs / f"{number:03}.txt").write_bytes(b"")
     reindex(index, docs)
-    documents = ledger.documents
+    documents = schema.documents
     with Index.open(index) as opened, transactions.writing(opened.engine) as connection:
         chosen = documents.c.path.in_(["000.txt", "001.txt", "002.txt"])
         connection.execute(documents.update().where(chosen).values(reason=LONG, kind="misread"))

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dashboard.serving import MOST_ANSWERS
+from pincite.dashboard.state.serving import MOST_ANSWERS
 from tests.dashboard.conftest import HOSTILE, HOSTILE_NAME, Ids, Server, serving
 from tests.doubles.chat_server import answering, delta, refusing, sse
 from tests.doubles.chat_server import serving as chatting

@@ -14,13 +14,13 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from dashboard.app import create_app
-from dashboard.pages.search import _date
-from dashboard.security import access_of
-from dashboard.why import sum_of
-from retrieval.bm25 import Scores, TermShare
-from retrieval.filters import Filters, nanoseconds
-from schemas.settings import Settings
+from pincite.dashboard.app import create_app
+from pincite.dashboard.http.access import access_of
+from pincite.dashboard.pages.search import _date
+from pincite.dashboard.views.rank_explanation import sum_of
+from pincite.retrieval.bm25 import Scores, TermShare
+from pincite.retrieval.filters import Filters, nanoseconds
+from pincite.schemas.settings import Settings
 
 HTML = {"Accept": "text/html"}
 

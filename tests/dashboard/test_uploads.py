@@ -12,12 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from dashboard.uploads import NameTaken, checked_name, put
-from schemas.errors import NotFound, UsageError
-from schemas.records import Collection
-from tasks.folder import list_files
+from pincite.dashboard.actions.upload_files import NameTaken, checked_name, put
+from pincite.schemas.errors import NotFound, UsageError
+from pincite.schemas.records import Collection
+from pincite.tasks.sources.folder import list_files
 from tests.dashboard.conftest import ROOT, Server, reindex, serving
-from tests.dashboard.test_sessions import HTML, csrf_of
+from tests.dashboard.http.test_sessions import HTML, csrf_of
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_a_file_that_is_stored_is_said_to_be_though_its_run_can_not_start(
 WRITING = """
 import io, sys, time
 from pathlib import Path
-from dashboard.uploads import put
-from schemas.records import Collection
+from pincite.dashboard.actions.upload_files import put
+from pincite.schemas.records import Collection
 
 class Slow(io.BytesIO):
     def read(self, size=-1):

@@ -8,12 +8,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from schemas.errors import Unreadable
-from schemas.records import Extraction
-from schemas.settings import Settings
-from tasks.extraction.interface import Progress
-from tasks.extraction.plain import extract_plain
-from tasks.worker import At
+from pincite.schemas.errors import Unreadable
+from pincite.schemas.records import Extraction
+from pincite.schemas.settings import Settings
+from pincite.tasks.extraction.base.interface import Progress
+from pincite.tasks.extraction.text.plain import extract_plain
+from pincite.tasks.sandbox.child import At
 
 
 def extract_by_first_word(path: Path, settings: Settings, progress: Progress) -> Extraction:

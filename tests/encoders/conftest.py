@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from encoders.offline import stay_offline
+from pincite.encoders.offline import stay_offline
 
 SENTENCES = [
     "Перед пуском насоса необхідно очистити фільтр і перевірити тиск.",

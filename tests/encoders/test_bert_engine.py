@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encoders.bert_engine import BertVectors
-from encoders.embedding import _sentence_transformers, load_embedder
-from encoders.models import Model, resolve_model
-from schemas.errors import ModelUnavailable
-from schemas.settings import DEFAULT_MODEL
+from pincite.encoders.bert_engine import BertVectors
+from pincite.encoders.embedding import _sentence_transformers, load_embedder
+from pincite.encoders.models import Model, resolve_model
+from pincite.schemas.errors import ModelUnavailable
+from pincite.schemas.settings import DEFAULT_MODEL
 
 TEXTS = [
     "",
@@ -45,8 +45,8 @@ def test_vectors_are_those_of_sentence_transformers(model: Model, prompt: str) -
 def test_the_default_model_needs_no_sentence_transformers() -> None:
     code = (
         "import sys\n"
-        "from encoders.embedding import load_embedder\n"
-        "from encoders.models import resolve_model\n"
+        "from pincite.encoders.embedding import load_embedder\n"
+        "from pincite.encoders.models import resolve_model\n"
         "load_embedder(resolve_model('all-MiniLM-L6-v2'), threads=1).embed_query('a')\n"
         "print(sorted({'sentence_transformers', 'transformers', 'sklearn'} & set(sys.modules)))\n"
     )

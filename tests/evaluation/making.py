@@ -3,9 +3,9 @@
 import random
 from dataclasses import replace
 
-from evaluation.comparing import compare, findings_of, stages_of
-from evaluation.statistics import clustered_mean, share
-from schemas.evaluation import (
+from pincite.evaluation.comparing import compare, findings_of, stages_of
+from pincite.evaluation.statistics import clustered_mean, share
+from pincite.schemas.evaluation import (
     Bluffs,
     Cost,
     Evaluation,
@@ -19,8 +19,8 @@ from schemas.evaluation import (
     Strategy,
     Tallied,
 )
-from schemas.records import Space
-from tasks.chunking.chunk import STRATEGIES
+from pincite.schemas.records import Space
+from pincite.tasks.chunking.chunk import STRATEGIES
 
 SPACE = Space("all-MiniLM-L6-v2", "f" * 64, 384, 256, "1", "structural", "words-1")
 QUESTIONS = tuple(

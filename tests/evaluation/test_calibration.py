@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.calibration import Costs, calibrate, split
-from evaluation.distances import Grouped
-from evaluation.refusal import REMOVED, Distances
-from schemas.errors import UsageError
+from pincite.evaluation.calibration import Costs, calibrate, split
+from pincite.evaluation.distances import Grouped
+from pincite.evaluation.refusal import REMOVED, Distances
+from pincite.schemas.errors import UsageError
 
 
 def answerable(number: int, nearest: float, other: float = 1.0, group: str = "") -> Grouped:

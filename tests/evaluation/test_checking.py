@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.checking import check, sound
-from evaluation.questions import read_questions
-from schemas.evaluation import Fault, Question, QuestionSet
-from storage.index import Index
+from pincite.evaluation.checking import check, sound
+from pincite.evaluation.questions import read_questions
+from pincite.schemas.evaluation import Fault, Question, QuestionSet
+from pincite.storage.snapshots.index import Index
 from tests.storage.building import fill, reindex
 
 DOCUMENTS = {

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from evaluation.comparing import compare, findings_of, stages_of
-from evaluation.metrics import CUTS, success_at
-from evaluation.statistics import clustered_mean, share
-from schemas.evaluation import Cost, Finding, Outcome, Question, Scores, Strategy
+from pincite.evaluation.comparing import compare, findings_of, stages_of
+from pincite.evaluation.metrics import CUTS, success_at
+from pincite.evaluation.statistics import clustered_mean, share
+from pincite.schemas.evaluation import Cost, Finding, Outcome, Question, Scores, Strategy
 
 COST = Cost(10, 1_000, 100, 0, 0.1, 0, 0)
 

@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encoders.embedding import Embedder
-from evaluation.evaluate import AS_IT_IS, Plan, evaluate
-from evaluation.rebuild import rebuilt
-from evaluation.subject import open_subject
-from retrieval.search import open_index
-from schemas.errors import SpaceMismatch, UsageError
-from schemas.evaluation import Evaluation, Loss, Question, QuestionSet
-from schemas.settings import DEFAULT_MODEL, Settings
-from storage import transactions
-from storage.index import Index
-from storage.readers import living
-from storage.snapshot import Snapshot
+from pincite.encoders.embedding import Embedder
+from pincite.evaluation.evaluate import AS_IT_IS, Plan, evaluate
+from pincite.evaluation.evaluated_index import open_subject
+from pincite.evaluation.rebuild import rebuilt
+from pincite.retrieval.searcher import open_index
+from pincite.schemas.errors import SpaceMismatch, UsageError
+from pincite.schemas.evaluation import Evaluation, Loss, Question, QuestionSet
+from pincite.schemas.settings import DEFAULT_MODEL, Settings
+from pincite.storage.ledger import transactions
+from pincite.storage.locks.reader_leases import living
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.snapshot import Snapshot
 from tests.retrieval.conftest import SmallIndex, at_distance
 
 THRESHOLD = Plan(threshold=0.675)
@@ -48,7 +48,7 @@ def test_what_is_evaluated_is_held_against_a_vacuum(
         with Index.open(small_index.path) as index, transactions.reading(index.engine) as connection:
             held.extend(reader.version - snapshot.version for reader in living(connection))
 
-    monkeypatch.setattr("evaluation.evaluate.evaluate_snapshot", look)
+    monkeypatch.setattr("pincite.evaluation.evaluate.evaluate_snapshot", look)
     evaluate(small_index.path, Settings(), asked(), THRESHOLD)
     assert held == [0]
 

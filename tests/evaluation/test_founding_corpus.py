@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.founding_corpus import READMES, CorpusChanged, description, make_corpus
-from evaluation.occurrences import Needles
-from evaluation.questions import read_questions
+from pincite.evaluation.occurrences import Needles
+from pincite.evaluation.questions import read_questions
 
 QUESTIONS = Path(__file__).resolve().parents[2] / "samples" / "questions" / "founding-measurement.jsonl"
 

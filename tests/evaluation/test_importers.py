@@ -7,12 +7,19 @@ from typing import Any
 
 import pytest
 
-from evaluation.checking import check
-from evaluation.importers import FORMATS, Imported, read_beir, read_financebench, read_squad, write_imported
-from evaluation.questions import read_questions
-from schemas.errors import UsageError
-from schemas.evaluation import Fault
-from storage.index import Index
+from pincite.evaluation.checking import check
+from pincite.evaluation.importers import (
+    FORMATS,
+    Imported,
+    read_beir,
+    read_financebench,
+    read_squad,
+    write_imported,
+)
+from pincite.evaluation.questions import read_questions
+from pincite.schemas.errors import UsageError
+from pincite.schemas.evaluation import Fault
+from pincite.storage.snapshots.index import Index
 from tests.storage.building import reindex
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "documents"

@@ -6,7 +6,7 @@ import ir_measures
 import pytest
 from ir_measures import RR, Qrel, R, ScoredDoc, Success
 
-from evaluation.metrics import CUTS, first_rank, mean, reciprocal_rank, success_at
+from pincite.evaluation.metrics import CUTS, first_rank, mean, reciprocal_rank, success_at
 
 
 @pytest.mark.parametrize("seed", range(20))

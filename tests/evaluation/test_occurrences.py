@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation import occurrences
-from evaluation.occurrences import Needles
+from pincite.evaluation import occurrences
+from pincite.evaluation.occurrences import Needles
 
 
 def plainly(needles: set[str], text: str) -> list[tuple[str, int]]:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.questions import lines_of, read_questions
-from schemas.errors import UsageError
-from schemas.evaluation import Question
+from pincite.evaluation.questions import lines_of, read_questions
+from pincite.schemas.errors import UsageError
+from pincite.schemas.evaluation import Question
 
 
 def written(folder: Path, text: str) -> Path:

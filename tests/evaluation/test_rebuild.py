@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.evaluate import Plan, evaluate
-from evaluation.rebuild import rebuilt
-from schemas.evaluation import Question, QuestionSet
-from schemas.settings import DEFAULT_CHUNKER, Settings
-from storage.commit import lease, publish
-from storage.index import Index
-from storage.register import register
-from storage.rows import Finished
-from storage.runs import begin_run, finish_run
-from storage.verify import verify
+from pincite.evaluation.evaluate import Plan, evaluate
+from pincite.evaluation.rebuild import rebuilt
+from pincite.schemas.evaluation import Question, QuestionSet
+from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
+from pincite.storage.checks.verify import verify
+from pincite.storage.runs.commit import lease, publish
+from pincite.storage.runs.registration import register
+from pincite.storage.runs.runs import begin_run, finish_run
+from pincite.storage.segments.arrow_rows import Finished
+from pincite.storage.snapshots.index import Index
 from tests.retrieval.conftest import POLICY, SmallIndex, prepare, source_file, unit
 
 _COLUMNS = ("start", "end", "text", "content", "locator", "page_first", "tokens", "terms", "embedding")

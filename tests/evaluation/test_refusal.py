@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.refusal import (
+from pincite.evaluation.refusal import (
     REMOVED,
     Distances,
     right_between,
@@ -11,7 +11,7 @@ from evaluation.refusal import (
     threshold_answering,
     thresholds_for,
 )
-from retrieval.refusal import MOST_PASSAGES, under_cut
+from pincite.retrieval.threshold import MOST_PASSAGES, under_cut
 
 _DISTANCES = st.sampled_from([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
 

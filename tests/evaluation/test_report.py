@@ -12,9 +12,9 @@ import pytest
 from lxml import etree
 from playwright.sync_api import Browser
 
-from evaluation.plots import Bar, Interval, bars, intervals
-from evaluation.report import html
-from schemas.evaluation import Evaluation
+from pincite.evaluation.report.plots import Bar, Interval, bars, intervals
+from pincite.evaluation.report.report import html
+from pincite.schemas.evaluation import Evaluation
 from tests.chromium import chromium
 from tests.evaluation.making import empty_evaluation, made_evaluation
 

@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from encoders.models import resolve_model
-from encoders.wordpieces import WordPieces
-from evaluation.checking import check
-from evaluation.questions import read_questions
-from schemas.errors import DocumentError, Failure
-from schemas.records import Collection, Prepared
-from schemas.settings import DEFAULT_MODEL, Settings
-from storage.commit import fail, lease, publish
-from storage.index import Index
-from storage.rows import Finished
-from storage.runs import begin_run, finish_run
-from tasks.chunking.chunk import chunk
-from tasks.discover import discover
-from tasks.extraction.formats import extract
-from tasks.prepare import document_title
+from pincite.encoders.models import resolve_model
+from pincite.encoders.wordpieces import WordPieces
+from pincite.evaluation.checking import check
+from pincite.evaluation.questions import read_questions
+from pincite.schemas.errors import DocumentError, Failure
+from pincite.schemas.records import Collection, Prepared
+from pincite.schemas.settings import DEFAULT_MODEL, Settings
+from pincite.storage.runs.commit import fail, lease, publish
+from pincite.storage.runs.runs import begin_run, finish_run
+from pincite.storage.segments.arrow_rows import Finished
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.chunking.chunk import chunk
+from pincite.tasks.discover import discover
+from pincite.tasks.extraction.registry import extract
+from pincite.tasks.steps.prepare import document_title
 from tests.storage.building import POLICY, SPACE, unit_vectors
 
 ROOT = Path(__file__).resolve().parents[2]

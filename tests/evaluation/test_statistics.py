@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.statistics import LEAST_DISCORDANT, clustered_mean, holm, resolvable, share, sign_test
+from pincite.evaluation.statistics import LEAST_DISCORDANT, clustered_mean, holm, resolvable, share, sign_test
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from flows.server import prefect_api
+from pincite.flows.prefect_server.server import prefect_api
 
 
 @pytest.fixture(scope="session")

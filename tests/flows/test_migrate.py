@@ -14,19 +14,19 @@ from pathlib import Path
 import pytest
 
 from benchmarks.migration import make_index
-from flows.migration import carry_out, family_of, migrate, rollback
-from retrieval.refusal import DEFAULT_THRESHOLD
-from retrieval.search import open_index
-from schemas.errors import SpaceMismatch, UsageError
-from schemas.settings import Settings
-from storage.index import Index
-from storage.level import differences, progress_of, snapshot_of
-from storage.migration import changed_since_gate, newest_migration
-from storage.spaces import spaces_of
-from storage.verify import verify
-from tasks.spaces import resolved
-from tasks.supervise import tagged_processes
-from tasks.ways import Choice
+from pincite.flows.migration import carry_out, family_of, migrate, rollback
+from pincite.retrieval.searcher import open_index
+from pincite.retrieval.threshold import DEFAULT_THRESHOLD
+from pincite.schemas.errors import SpaceMismatch, UsageError
+from pincite.schemas.settings import Settings
+from pincite.storage.checks.verify import verify
+from pincite.storage.migration.cut_over import differences, progress_of, snapshot_of
+from pincite.storage.migration.state import changed_since_gate, newest_migration
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.spaces import spaces_of
+from pincite.tasks.migration.plan import Choice
+from pincite.tasks.sandbox.pool import tagged_processes
+from pincite.tasks.steps.configuration import resolved
 from tests.dashboard.conftest import reindex as reindex_without_prefect
 from tests.flows.test_reindex import reindex
 
@@ -181,8 +181,8 @@ def test_what_was_begun_goes_on_though_the_settings_name_the_old_space(tmp_path:
 
 @pytest.mark.usefixtures("api")
 def test_the_flow_ends_in_a_state_that_says_what_came_of_it(tmp_path: Path) -> None:
-    from flows.migrate import migrate as flow
-    from flows.migrate import run_here
+    from pincite.flows.migrate import migrate as flow
+    from pincite.flows.migrate import run_here
 
     source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
     spare_pump(source, questions)

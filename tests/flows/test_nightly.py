@@ -12,12 +12,12 @@ from zoneinfo import ZoneInfo
 import pytest
 import yaml
 
-from flows.server import prefect_api
-from schemas.errors import UsageError
-from schemas.settings import Schedule
-from storage.index import Index
-from storage.report import index_report
-from storage.runs import begin_run
+from pincite.flows.prefect_server.server import prefect_api
+from pincite.schemas.errors import UsageError
+from pincite.schemas.settings import Schedule
+from pincite.storage.queries.index_report import index_report
+from pincite.storage.runs.runs import begin_run
+from pincite.storage.snapshots.index import Index
 
 ROOT = Path(__file__).resolve().parents[2]
 KYIV = ZoneInfo("Europe/Kyiv")
@@ -25,7 +25,7 @@ KYIV = ZoneInfo("Europe/Kyiv")
 HOLDER = """
 import signal, sys
 from pathlib import Path
-from storage.lock import exclusive
+from pincite.storage.locks.run_lock import exclusive
 with exclusive(Path(sys.argv[1])):
     print("held", flush=True)
     signal.pause()
@@ -36,9 +36,9 @@ with exclusive(Path(sys.argv[1])):
 SERVE = """
 import time
 from pathlib import Path
-from flows.schedule import serve_schedule
-from flows.server import prefect_api
-from flows.settings import load_settings
+from pincite.flows.deployments.schedule import serve_schedule
+from pincite.flows.prefect_server.server import prefect_api
+from pincite.flows.settings import load_settings
 with (
     prefect_api(Path("home"), scheduling=True),
     serve_schedule(Path("pincite-index"), load_settings(), every_s=3),
@@ -63,7 +63,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def state_of_a_night() -> tuple[str, str]:
-    from flows.nightly import nightly
+    from pincite.flows.nightly import nightly
 
     state = nightly(return_state=True)
     return state.name or "", state.message or ""
@@ -109,10 +109,10 @@ def test_a_source_that_is_gone_fails_the_night_and_not_the_other_collections(api
     with Index.open(here / "pincite-index") as opened, begin_run(opened, "look", ""):
         from sqlalchemy import select
 
-        from storage import ledger, transactions
+        from pincite.storage.ledger import schema, transactions
 
         with transactions.reading(opened.engine) as connection:
-            rows = connection.execute(select(ledger.runs.c.source).where(ledger.runs.c.state == "completed"))
+            rows = connection.execute(select(schema.runs.c.source).where(schema.runs.c.state == "completed"))
             assert sorted(Path(row.source).name for row in rows) == ["docs", "docs", "other"]
 
 
@@ -138,7 +138,7 @@ def next_runs(schedule: Schedule, start: str, count: int) -> list[str]:
     """The next runs by the clock of Kyiv, as Prefect's server computes them."""
     from prefect.server.schemas.schedules import CronSchedule
 
-    from flows.schedule import schedule_of
+    from pincite.flows.deployments.schedule import schedule_of
 
     made = schedule_of(schedule)
     assert made is not None and made.cron is not None
@@ -162,7 +162,7 @@ def test_the_night_keeps_its_hour_over_a_change_of_the_clocks() -> None:
 
 
 def test_a_schedule_without_cron_has_no_times_and_a_wrong_one_is_named() -> None:
-    from flows.schedule import schedule_of
+    from pincite.flows.deployments.schedule import schedule_of
 
     assert schedule_of(Schedule()) is None
     with pytest.raises(UsageError, match=r"cron '61 2 \* \* \*'"):
@@ -172,7 +172,7 @@ def test_a_schedule_without_cron_has_no_times_and_a_wrong_one_is_named() -> None
 def test_prefect_yaml_names_the_flows_that_are_served_and_a_schedule_that_prefect_takes() -> None:
     from prefect.flows import load_flow_from_entrypoint
 
-    from flows.schedule import DEPLOYMENTS, schedule_of
+    from pincite.flows.deployments.schedule import DEPLOYMENTS, schedule_of
 
     deployments = yaml.safe_load((ROOT / "prefect.yaml").read_text(encoding="utf-8"))["deployments"]
     for deployment in deployments:

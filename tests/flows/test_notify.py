@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from flows.notify import failure_report, tell
-from schemas.records import Collection, Counts, Outcome
-from schemas.settings import Notify
-from storage.index import Index
+from pincite.flows.notify import failure_report, tell
+from pincite.schemas.records import Collection, Counts, Outcome
+from pincite.schemas.settings import Notify
+from pincite.storage.snapshots.index import Index
 from tests.storage.building import PERMANENT, POLICY, fill, reindex
 
 

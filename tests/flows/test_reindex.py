@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from schemas.records import Counts
-from schemas.settings import Limits, Settings
-from storage.index import Index
-from storage.report import DocumentReport, document_reports, index_report
-from storage.verify import verify
-from tasks.supervise import tagged_processes
+from pincite.schemas.records import Counts
+from pincite.schemas.settings import Limits, Settings
+from pincite.storage.checks.verify import verify
+from pincite.storage.queries.index_report import DocumentReport, document_reports, index_report
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.sandbox.pool import tagged_processes
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = {
@@ -38,7 +38,7 @@ FAULTY = Settings(
 
 
 def reindex(source: Path, index: Path, settings: Settings, retry: tuple[str, ...] | None = None) -> Counts:
-    from flows.reindex import reindex as flow
+    from pincite.flows.reindex import reindex as flow
 
     flow(str(source), str(index), settings, retry)
     with Index.open(index) as opened:
@@ -183,8 +183,8 @@ def test_a_killed_run_is_taken_over_and_loses_nothing(tmp_path: Path) -> None:
 def test_an_embedder_that_can_not_be_loaded_ends_the_run_and_fails_no_document(
     api: str, docs: Path, tmp_path: Path
 ) -> None:
-    from encoders.models import resolve_model
-    from schemas.errors import ChildFailed
+    from pincite.encoders.models import resolve_model
+    from pincite.schemas.errors import ChildFailed
 
     broken = tmp_path / "broken-model"
     shutil.copytree(resolve_model("all-MiniLM-L6-v2").folder, broken)
@@ -244,8 +244,8 @@ def _wait_for_none(tag: str) -> None:
 def test_other_weights_under_the_same_index_are_refused_with_both_names(
     api: str, docs: Path, tmp_path: Path
 ) -> None:
-    from encoders.models import resolve_model
-    from schemas.errors import SpaceMismatch
+    from pincite.encoders.models import resolve_model
+    from pincite.schemas.errors import SpaceMismatch
 
     index = tmp_path / "index"
     reindex(docs, index, Settings())

@@ -7,7 +7,7 @@ import pytest
 from prefect import flow, task
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from flows.window import hand_out
+from pincite.flows.window import hand_out
 
 IN_FLIGHT = 3
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from schemas.evaluation import QuestionSet
-from storage.calibrations import store_calibration
-from storage.index import Index
+from pincite.schemas.evaluation import QuestionSet
+from pincite.storage.queries.calibrations import store_calibration
+from pincite.storage.snapshots.index import Index
 from tests.doubles.chat_server import Behaviour, answering, delta, refusing, serving, sse
 from tests.pincite.conftest import Pincite
 

@@ -204,7 +204,7 @@ def test_retry_tries_a_failed_document_that_was_mended(pincite: Pincite, tmp_pat
     (docs / "log.unknown").write_text("The motor hums.\n")
     assert pincite("index", docs, "--index", index).returncode == 1
     (tmp_path / "pincite.toml").write_text(
-        '[extractors]\n".unknown" = "tasks.extraction.plain:extract_plain"\n', encoding="utf-8"
+        '[extractors]\n".unknown" = "pincite.tasks.extraction.text.plain:extract_plain"\n', encoding="utf-8"
     )
     retried = pincite("retry", "log.unknown", "--index", index, "--json", cwd=tmp_path)
     assert retried.returncode == 0, retried.stderr
@@ -221,7 +221,7 @@ def test_retry_covers_every_source_and_says_what_it_did(pincite: Pincite, tmp_pa
         failed = pincite("index", tmp_path / source, "--index", index)
         assert failed.returncode == 1 and "Nothing to do" not in failed.stdout
     (tmp_path / "pincite.toml").write_text(
-        '[extractors]\n".unknown" = "tasks.extraction.plain:extract_plain"\n', encoding="utf-8"
+        '[extractors]\n".unknown" = "pincite.tasks.extraction.text.plain:extract_plain"\n', encoding="utf-8"
     )
     retried = pincite("retry", "--index", index, "--json", cwd=tmp_path)
     assert (retried.returncode, loads(retried.stdout)["indexed"]) == (0, 2), retried.stderr

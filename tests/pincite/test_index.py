@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from pincite.commands.index import matches, of_names
-from schemas.errors import UsageError
-from storage.index import Index
-from storage.report import document_reports
+from pincite.schemas.errors import UsageError
+from pincite.storage.queries.index_report import document_reports
+from pincite.storage.snapshots.index import Index
 from tests.pincite.conftest import Pincite
 from tests.storage.building import PERMANENT, TRANSIENT, reindex
 
 SETTINGS = """
 [extractors]
-".unknown" = "tasks.extraction.plain:extract_plain"
+".unknown" = "pincite.tasks.extraction.text.plain:extract_plain"
 """
 
 

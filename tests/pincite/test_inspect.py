@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pincite.commands.inspect import inspect
-from schemas.errors import UsageError
+from pincite.schemas.errors import UsageError
 from tests.pincite.conftest import SAMPLES, Pincite
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pincite.commands.maintain import seconds_of
-from schemas.errors import UsageError
-from schemas.retrying import remedy_of
+from pincite.schemas.errors import UsageError
+from pincite.schemas.retrying import remedy_of
 from tests.pincite.conftest import Pincite
 from tests.storage.building import fill, reindex
 

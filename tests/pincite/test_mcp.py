@@ -16,9 +16,9 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
 
-from dashboard.mcp_server import create_mcp
-from dashboard.serving import Serving
-from dashboard.work import Work
+from pincite.dashboard.mcp_server import create_mcp
+from pincite.dashboard.state.serving import Serving
+from pincite.dashboard.state.thread_pool import Work
 from tests.dashboard.conftest import HOSTILE, HOSTILE_NAME, ROOT, SAMPLES, reindex, serving
 from tests.pincite.conftest import Pincite
 

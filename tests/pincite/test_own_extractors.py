@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from schemas.errors import ExtractorUnavailable, InvariantBroken
-from schemas.settings import Settings
-from tasks.extraction.formats import extract
+from pincite.schemas.errors import ExtractorUnavailable, InvariantBroken
+from pincite.schemas.settings import Settings
+from pincite.tasks.extraction.registry import extract
 from tests.pincite.conftest import ROOT, Pincite
 
 FIRST = """
-from schemas.errors import Unreadable
-from schemas.records import Block, Extraction
+from pincite.schemas.errors import Unreadable
+from pincite.schemas.records import Block, Extraction
 
 def extract(path, settings, progress):
     text = path.read_text()
@@ -64,7 +64,7 @@ def test_a_changed_extractor_reads_again_what_it_made_and_what_it_failed_and_not
             "the extractor nowhere:extract of the settings can't be loaded: No module named 'nowhere'",
         ),
         ("schemas:nothing", "has no attribute 'nothing'"),
-        ("builtins:print", "returned a NoneType, and not a schemas.records.Extraction"),
+        ("builtins:print", "returned a NoneType, and not a pincite.schemas.records.Extraction"),
     ],
 )
 def test_an_extractor_that_is_not_there_or_none_is_said_to_be(

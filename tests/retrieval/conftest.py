@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encoders.embedding import Embedder, load_embedder
-from encoders.languages import language_of
-from encoders.models import resolve_model
-from schemas.errors import Failure
-from schemas.records import (
+from pincite.encoders.embedding import Embedder, load_embedder
+from pincite.encoders.languages import language_of
+from pincite.encoders.models import resolve_model
+from pincite.schemas.errors import Failure
+from pincite.schemas.records import (
     UNFIT,
     Chunk,
     DocumentWarning,
@@ -25,14 +25,14 @@ from schemas.records import (
     Space,
     Word,
 )
-from schemas.settings import DEFAULT_CHUNKER, DEFAULT_MODEL
-from storage.commit import fail, lease, publish
-from storage.index import Index
-from storage.register import register
-from storage.rows import Finished
-from storage.runs import begin_run, finish_run
-from tasks.lexical import term_frequencies
-from tasks.plan import space_of_model
+from pincite.schemas.settings import DEFAULT_CHUNKER, DEFAULT_MODEL
+from pincite.storage.runs.commit import fail, lease, publish
+from pincite.storage.runs.registration import register
+from pincite.storage.runs.runs import begin_run, finish_run
+from pincite.storage.segments.arrow_rows import Finished
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.steps.lexical import term_frequencies
+from pincite.tasks.steps.plan import space_of_model
 from tests.retrieval.small_cross_encoder import train_cross_encoder
 
 POLICY = Policy(recipe="recipe", limits="limits", attempts=3)

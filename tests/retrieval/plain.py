@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from retrieval import bm25, dense
-from retrieval.bm25 import TermPostings
+from pincite.retrieval import bm25, dense
+from pincite.retrieval.bm25 import TermPostings
 
 
 def unit(rows: int, dimension: int, seed: int) -> np.ndarray:

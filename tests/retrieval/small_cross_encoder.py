@@ -7,9 +7,9 @@ search like it better. Three seconds of training; its weights are committed nowh
 import random
 from pathlib import Path
 
-from encoders.models import resolve_model
-from encoders.offline import stay_offline
-from schemas.settings import DEFAULT_MODEL
+from pincite.encoders.models import resolve_model
+from pincite.encoders.offline import stay_offline
+from pincite.schemas.settings import DEFAULT_MODEL
 
 THINGS = ("pump", "valve", "motor", "filter")
 CAUSES = ("worn bearing", "frozen spindle", "broken brush", "thick mud")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.terms import passage_terms, terms
-from retrieval.search import Searcher, open_index
-from storage.cache import refresh_cache
-from storage.index import Index
+from pincite.encoders.terms import passage_terms, terms
+from pincite.retrieval.searcher import Searcher, open_index
+from pincite.storage.search_cache.cache import refresh_cache
+from pincite.storage.snapshots.index import Index
 
 WORDS = ["zebra", "lion", "err-4042", "故乡", "насос", "the"]
 PASSAGES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join), max_size=4)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval import bm25
+from pincite.retrieval import bm25
 from tests.retrieval.plain import postings_of
 
 WORDS = ["error", "disk", "page", "fault", "cache", "query", "rank", "404", "42", "a", "the", "of"]

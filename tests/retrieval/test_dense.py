@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval import dense
+from pincite.retrieval import dense
 from tests.retrieval.plain import unit, vectors_of
 
 

@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from retrieval.filters import Filters
-from retrieval.ranking import LEG_DEPTH, Mode
-from retrieval.search import Results, open_index
-from schemas.errors import UsageError
+from pincite.retrieval.filters import Filters
+from pincite.retrieval.ranking import LEG_DEPTH, Mode
+from pincite.retrieval.searcher import Results, open_index
+from pincite.schemas.errors import UsageError
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 TEXTS = ("documents", "folders", "types", "languages")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from retrieval.search import Searcher, open_index
-from storage.forget import forget
-from storage.forgotten import find
-from storage.index import Index
+from pincite.retrieval.searcher import Searcher, open_index
+from pincite.storage.erasure.forget import forget
+from pincite.storage.snapshots.index import Index
+from pincite.storage.tombstones import find
 from tests.storage.maintaining import compacted, vacuumed
 
 DOCUMENTS = {"kept.txt": ["zebra kept"], "secret.txt": ["zebra secret"], "other.txt": ["lion"]}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.fusion import reciprocal_rank_fusion
+from pincite.retrieval.fusion import reciprocal_rank_fusion
 
 LEGS = st.lists(st.lists(st.sampled_from("abcdefghij"), unique=True), max_size=4)
 

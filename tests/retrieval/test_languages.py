@@ -5,9 +5,9 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from retrieval.filters import Filters
-from retrieval.search import open_index
-from schemas.records import Space
+from pincite.retrieval.filters import Filters
+from pincite.retrieval.searcher import open_index
+from pincite.schemas.records import Space
 from tests.retrieval.conftest import SmallIndex
 
 UKRAINIAN = {

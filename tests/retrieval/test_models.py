@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from encoders.embedding import load_embedder
-from encoders.models import resolve_model
-from retrieval.search import open_index
-from schemas.errors import SpaceMismatch
-from schemas.settings import Settings
-from storage.index import Index
-from tasks.plan import space_of
+from pincite.encoders.embedding import load_embedder
+from pincite.encoders.models import resolve_model
+from pincite.retrieval.searcher import open_index
+from pincite.schemas.errors import SpaceMismatch
+from pincite.schemas.settings import Settings
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.steps.plan import space_of
 from tests.retrieval.conftest import SmallIndex
 
 PASSAGES = {

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval import bm25, dense
-from retrieval.ranking import LEG_DEPTH, bm25_ranking, dense_ranking, hybrid_ranking
+from pincite.retrieval import bm25, dense
+from pincite.retrieval.ranking import LEG_DEPTH, bm25_ranking, dense_ranking, hybrid_ranking
 from tests.retrieval.plain import lexical_of, unit, vectors_of
 
 

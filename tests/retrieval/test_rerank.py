@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retrieval.ranking import Ranked
-from retrieval.rerank import RERANK_DEPTH, reordered, resolve_reranker, score
-from retrieval.search import open_index
-from schemas.errors import ModelUnavailable
-from schemas.settings import DEFAULT_MODEL, DEFAULT_RERANKER, Settings
+from pincite.retrieval.ranking import Ranked
+from pincite.retrieval.rerank import RERANK_DEPTH, reordered, resolve_reranker, score
+from pincite.retrieval.searcher import open_index
+from pincite.schemas.errors import ModelUnavailable
+from pincite.schemas.settings import DEFAULT_MODEL, DEFAULT_RERANKER, Settings
 from tests.retrieval.small_cross_encoder import draw, train_cross_encoder
 
 PLANTED = [
@@ -136,7 +136,7 @@ def test_a_name_is_found_in_the_cache_of_this_machine(
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(commit)
     program = (
-        "from retrieval.rerank import resolve_reranker, score;"
+        "from pincite.retrieval.rerank import resolve_reranker, score;"
         f"found = resolve_reranker({DEFAULT_RERANKER!r});"
         "print(found.folder, score('why does the pump stop', ['a worn bearing is the trouble'], found)[0] > 0)"
     )
@@ -148,7 +148,7 @@ def test_a_name_is_found_in_the_cache_of_this_machine(
 
 
 def test_an_embedding_model_is_no_reranker() -> None:
-    from encoders.models import resolve_model
+    from pincite.encoders.models import resolve_model
 
     with pytest.raises(ModelUnavailable, match=r"with one score: its architecture is .*BertModel"):
         resolve_reranker(str(resolve_model(DEFAULT_MODEL).folder))

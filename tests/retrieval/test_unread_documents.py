@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from retrieval.filters import Filters
-from retrieval.ranking import LEG_DEPTH, hybrid_ranking
-from retrieval.search import open_index
+from pincite.retrieval.filters import Filters
+from pincite.retrieval.ranking import LEG_DEPTH, hybrid_ranking
+from pincite.retrieval.searcher import open_index
 from tests.retrieval.plain import lexical_of, vectors_of
 
 

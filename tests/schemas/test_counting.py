@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from schemas.counting import counted
+from pincite.schemas.counting import counted
 
 ROOMS = (
     "schemas",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.locators import (
+from pincite.schemas.locators import (
     cell_range,
     char_fragment,
     column_letters,
@@ -11,7 +11,7 @@ from schemas.locators import (
     parse_passage,
     place_fragment,
 )
-from schemas.records import Place, PlaceKind
+from pincite.schemas.records import Place, PlaceKind
 
 
 def places(kind: PlaceKind, *labels: str) -> list[Place]:

@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from schemas.errors import Failure
-from schemas.records import Block, Chunk, Counts, Extraction, Job, Page, Policy, Prepared, Space
-from storage.commit import fail, lease, publish
-from storage.index import Index
-from storage.report import document_reports
-from storage.rows import Finished
-from storage.runs import Run, begin_run, finish_run
-from tasks.discover import discover
+from pincite.schemas.errors import Failure
+from pincite.schemas.records import Block, Chunk, Counts, Extraction, Job, Page, Policy, Prepared, Space
+from pincite.storage.erasure.recovery import RECOVERY
+from pincite.storage.queries.index_report import document_reports
+from pincite.storage.runs.commit import fail, lease, publish
+from pincite.storage.runs.runs import Run, begin_run, finish_run
+from pincite.storage.segments.arrow_rows import Finished
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.discover import discover
 
 SPACE = Space("model-of-tests", "f" * 64, 8, 256, "1", "structural", "words-1")
 POLICY = Policy(recipe="recipe", limits="limits", attempts=3)
@@ -43,7 +44,7 @@ def fill(folder: Path, files: Mapping[str, str]) -> Path:
 
 def reindex(index: Path, source: Path, policy: Policy = POLICY, change: Change | None = None) -> Counts:
     """One whole run over a folder, as the flow does it; `change` spoils what is published."""
-    with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", str(source)) as run:
+    with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", str(source), RECOVERY) as run:
         work(run, discover(run, policy).pending, policy, change)
         return finish_run(run)
 
@@ -139,5 +140,5 @@ def require_nobody() -> None:
     """Skips a test that needs a user without rights, where none can run this Python on this checkout."""
     if os.getuid() != 0 or not shutil.which("setpriv"):
         pytest.skip("needs root, to become nobody")
-    if run_apart("import tasks.discover; print('runs')", prefix=AS_NOBODY) != "runs\n":
+    if run_apart("import pincite.tasks.discover; print('runs')", prefix=AS_NOBODY) != "runs\n":
         pytest.skip("nobody can't run this Python on this checkout")

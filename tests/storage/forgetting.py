@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from storage.cache import refresh_cache
-from storage.forget import Forgotten, forget
-from storage.forgotten import find
-from storage.index import Index
+from pincite.storage.erasure.forget import Forgotten, forget
+from pincite.storage.search_cache.cache import refresh_cache
+from pincite.storage.snapshots.index import Index
+from pincite.storage.tombstones import find
 from tests.storage.building import PERMANENT, fill, reindex
 from tests.storage.maintaining import compacted
 

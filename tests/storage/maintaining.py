@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from schemas.records import Check
-from storage.compaction import Compacted
-from storage.index import Index
-from storage.maintenance import compact_index, vacuum_index
-from storage.vacuum import Vacuumed
-from storage.verify import verify
+from pincite.schemas.records import Check
+from pincite.storage.checks.verify import verify
+from pincite.storage.maintenance.compaction import Compacted
+from pincite.storage.maintenance.vacuum import Vacuumed
+from pincite.storage.maintenance.whole_index import compact_index, vacuum_index
+from pincite.storage.snapshots.index import Index
 
 
 def compacted(index: Path) -> Compacted:

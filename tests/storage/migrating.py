@@ -10,23 +10,24 @@ from pathlib import Path
 import numpy as np
 import sqlalchemy as sa
 
-from schemas.errors import Failure
-from schemas.records import Chunk, Counts, Job, Space
-from storage import ledger, transactions
-from storage.ahead import PacksAhead
-from storage.commit import fail, lease, publish
-from storage.index import Index
-from storage.level import snapshot_of
-from storage.lock import patient
-from storage.migration import Migration, begin
-from storage.rows import Finished
-from storage.runs import Run, begin_run, finish_run
-from storage.spaces import Kept, spaces_of
-from storage.verify import verify
-from tasks.derive import Derived, Known
-from tasks.discover import discover
-from tasks.migrate import Builder, finish
-from tasks.standby import Standby, copy_for
+from pincite.schemas.errors import Failure
+from pincite.schemas.records import Chunk, Counts, Job, Space
+from pincite.storage.checks.verify import verify
+from pincite.storage.erasure.recovery import RECOVERY
+from pincite.storage.ledger import schema, transactions
+from pincite.storage.locks.run_lock import patient
+from pincite.storage.migration.cut_over import snapshot_of
+from pincite.storage.migration.state import Migration, begin
+from pincite.storage.runs.commit import fail, lease, publish
+from pincite.storage.runs.runs import Run, begin_run, finish_run
+from pincite.storage.search_cache.prefetch import PacksAhead
+from pincite.storage.segments.arrow_rows import Finished
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.spaces import Kept, spaces_of
+from pincite.tasks.discover import discover
+from pincite.tasks.migration.backfill import Builder, finish
+from pincite.tasks.migration.derive import Derived, Known
+from pincite.tasks.migration.shadow import Standby, copy_for
 from tests.storage.building import LEASE_S, PERMANENT, POLICY, SPACE, TRANSIENT, prepare
 
 WIDE = replace(SPACE, model="wide-model-of-tests", fingerprint="e" * 64, dimension=12)
@@ -93,7 +94,7 @@ def make(index: Path, source: Path) -> Counts:
 
 def nightly(index: Path, source: Path, dual: bool = True) -> Counts:
     """One whole run in the live space; with `dual` what it publishes goes to every kept space."""
-    with Index.open(index) as opened, begin_run(opened, "reindex", str(source)) as run:
+    with Index.open(index) as opened, begin_run(opened, "reindex", str(source), RECOVERY) as run:
         live, *others = spaces_of(opened)
         beside = [standby_of(one, live.space) for one in others] if dual else []
         work(run, discover(run, POLICY).pending, live.space, beside)
@@ -158,11 +159,11 @@ def migrate_to(index: Path, target: Space) -> bool:
 
 def held(opened: Index, space_id: int, version: int | None = None) -> dict[str, tuple[str, int]]:
     """What a space has at a version: (path, revision) by document."""
-    revisions = ledger.revisions
+    revisions = schema.revisions
     with transactions.reading(opened.engine) as connection:
-        at = ledger.current_version(connection) if version is None else version
+        at = schema.current_version(connection) if version is None else version
         query = sa.select(revisions.c.document_id, revisions.c.path, revisions.c.revision).where(
-            ledger.live_at(revisions, at), revisions.c.space_id == space_id
+            schema.live_at(revisions, at), revisions.c.space_id == space_id
         )
         return {row.document_id: (row.path, row.revision) for row in connection.execute(query)}
 
@@ -171,7 +172,7 @@ def switches(opened: Index) -> list[tuple[int, int, int]]:
     """(version, space before, space after) of each switch, oldest first."""
     with transactions.reading(opened.engine) as connection:
         rows = connection.execute(
-            sa.select(ledger.live_spaces).order_by(ledger.live_spaces.c.since_version)
+            sa.select(schema.live_spaces).order_by(schema.live_spaces.c.since_version)
         ).all()
     return [(after.since_version, before.space_id, after.space_id) for before, after in pairwise(rows)]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.records import SourceFile
-from storage.index import Index
-from storage.standing import Row, match
-from storage.verify import verify
+from pincite.schemas.records import SourceFile
+from pincite.storage.checks.verify import verify
+from pincite.storage.runs.reconcile import Row, match
+from pincite.storage.snapshots.index import Index
 from tests.storage.building import PERMANENT, POLICY, fill, found, reindex
 
 NAMES = st.sampled_from(["a.txt", "b.txt", "c.txt", "d.txt", "a.md", "deep/a.txt"])

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from schemas.errors import Failure
-from storage.exchange import export_index
-from storage.forget import Forgotten, forget
-from storage.forgotten import find
-from storage.index import Index
-from storage.migration import newest_migration
-from storage.readers import Lease
-from tasks.derive import Derived, Known
+from pincite.schemas.errors import Failure
+from pincite.storage.erasure.forget import Forgotten, forget
+from pincite.storage.locks.reader_leases import Lease
+from pincite.storage.maintenance.export_import import export_index
+from pincite.storage.migration.state import newest_migration
+from pincite.storage.snapshots.index import Index
+from pincite.storage.tombstones import find
+from pincite.tasks.migration.derive import Derived, Known
 from tests.storage.building import fill, found
 from tests.storage.maintaining import broken_checks, compacted, vacuumed
 from tests.storage.migrating import (

@@ -11,19 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from storage import cache
-from storage.ahead import PacksAhead
-from storage.cache import open_cover
-from storage.commit import publish
-from storage.index import Index
-from storage.packing import pack_units
-from storage.packs import Pack, join_packs, parse_pack
-from storage.segments import Segment
-from storage.snapshot import Unit
+from pincite.storage.runs.commit import publish
+from pincite.storage.search_cache import cache
+from pincite.storage.search_cache.build import pack_units
+from pincite.storage.search_cache.cache import open_cover
+from pincite.storage.search_cache.packs import Pack, join_packs, parse_pack
+from pincite.storage.search_cache.prefetch import PacksAhead
+from pincite.storage.segments.segment import Segment
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.snapshot import Unit
 from tests.storage import building
 from tests.storage.building import POLICY, SPACE, fill, reindex, run_apart
-from tests.storage.test_ahead import nothing_is_packed, somebody_reads
-from tests.storage.test_cache import check, held, packs, refresh, stored, texts
+from tests.storage.search_cache.test_cache import check, held, packs, refresh, stored, texts
+from tests.storage.search_cache.test_prefetch import nothing_is_packed, somebody_reads
 
 
 class Met(PacksAhead):
@@ -96,7 +96,7 @@ def test_a_posting_without_its_chunk_goes_with_its_unit(index: Path, source: Pat
 READER = """
 import sys
 from pathlib import Path
-from tests.storage.test_cache import check
+from tests.storage.search_cache.test_cache import check
 print(len(check(Path(sys.argv[1])).packs))
 """
 

@@ -11,15 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
-from schemas.errors import VersionGone
-from storage import ledger, transactions
-from storage.forget import verify_forgotten
-from storage.index import Index
-from storage.level import differences
-from storage.migration import newest_migration
-from storage.readers import Lease
-from storage.spaces import spaces_of
-from storage.verify import verify
+from pincite.schemas.errors import VersionGone
+from pincite.storage.checks.verify import verify
+from pincite.storage.erasure.forget import verify_forgotten
+from pincite.storage.ledger import schema, transactions
+from pincite.storage.locks.reader_leases import Lease
+from pincite.storage.migration.cut_over import differences
+from pincite.storage.migration.state import newest_migration
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.spaces import spaces_of
 from tests.storage.building import PERMANENT, found, states
 from tests.storage.maintaining import broken_checks, compacted, files, vacuumed
 from tests.storage.migrating import TWIN, WIDE, begun, build, held, make, move, nightly, switches
@@ -178,13 +178,13 @@ def nothing_left(index: Path, source: Path) -> None:
     with Index.open(index) as opened:
         with transactions.reading(opened.engine) as connection:
             claimed = connection.scalars(
-                sa.select(ledger.segments.c.file).order_by(ledger.segments.c.file)
+                sa.select(schema.segments.c.file).order_by(schema.segments.c.file)
             ).all()
             count = sa.select(sa.func.count())
-            assert connection.scalar(count.select_from(ledger.readers)) == 0
-            assert connection.scalar(count.where(ledger.runs.c.state == "running")) == 0
-            assert connection.scalar(count.where(ledger.documents.c.state == "running")) == 0
-            gone = {one for row in connection.scalars(sa.select(ledger.forgotten.c.contents)) for one in row}
+            assert connection.scalar(count.select_from(schema.readers)) == 0
+            assert connection.scalar(count.where(schema.runs.c.state == "running")) == 0
+            assert connection.scalar(count.where(schema.documents.c.state == "running")) == 0
+            gone = {one for row in connection.scalars(sa.select(schema.forgotten.c.contents)) for one in row}
         assert files(index) == list(claimed)
         assert not [*(index / "segments").rglob("*.tmp"), *(index / "cache").glob(".*")]
         assert verify_forgotten(opened).proof.found == ()

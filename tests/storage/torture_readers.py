@@ -17,21 +17,21 @@ from pathlib import Path
 import numpy as np
 import sqlalchemy as sa
 
-import retrieval.search
-from encoders.models import Model
-from encoders.terms import terms
-from retrieval.search import Searcher, open_index
-from schemas.errors import SpaceMismatch, VersionGone
-from storage import ledger, transactions
-from storage.cache import open_cover
-from storage.exchange import export_index, import_index
-from storage.forgotten import unfinished
-from storage.index import Index
-from storage.segments import read_segment
-from storage.snapshot import Snapshot
-from storage.sql import query
-from storage.verify import verify
-from storage.versions import oldest_version
+from pincite.encoders.models import Model
+from pincite.encoders.terms import terms
+from pincite.retrieval import searcher
+from pincite.retrieval.searcher import Searcher, open_index
+from pincite.schemas.errors import SpaceMismatch, VersionGone
+from pincite.storage.checks.verify import verify
+from pincite.storage.ledger import schema, transactions
+from pincite.storage.ledger.versions import oldest_version
+from pincite.storage.maintenance.export_import import export_index, import_index
+from pincite.storage.queries.sql import query
+from pincite.storage.search_cache.cache import open_cover
+from pincite.storage.segments.segment import read_segment
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.snapshot import Snapshot
+from pincite.storage.tombstones import unfinished
 from tests.storage.building import SPACE
 from tests.storage.migrating import vectors_of
 
@@ -79,7 +79,7 @@ def look_back(opened: Index, draw: random.Random) -> None:
     """No version has a document that was forgotten to the end before it was looked at."""
     gone = {key for key, done_at in forgettings(opened) if done_at is not None}
     with transactions.reading(opened.engine) as connection:
-        oldest, newest = oldest_version(connection), ledger.current_version(connection)
+        oldest, newest = oldest_version(connection), schema.current_version(connection)
     with opened.snapshot(draw.randint(oldest, newest)) as snapshot:
         back = gone & {one.document_id for one in snapshot.documents()}
         for segment in snapshot.segments:
@@ -114,14 +114,14 @@ def unleased(look_at_it: Callable[[], None]) -> Callable[[], None]:
 
 def forgetting(opened: Index) -> tuple[int, bool]:
     """How many forgettings have begun, and whether one is under way or not done to the end."""
-    begun = sa.select(sa.func.count()).where(ledger.runs.c.kind == "forget")
+    begun = sa.select(sa.func.count()).where(schema.runs.c.kind == "forget")
     with transactions.reading(opened.engine) as connection:
-        running = connection.scalar(begun.where(ledger.runs.c.state == "running"))
+        running = connection.scalar(begun.where(schema.runs.c.state == "running"))
         return connection.scalar(begun) or 0, bool(running or unfinished(connection))
 
 
 def forgettings(opened: Index) -> list[tuple[str, float | None]]:
-    forgotten = ledger.forgotten
+    forgotten = schema.forgotten
     rows = sa.select(forgotten.c.document_id, forgotten.c.done_at).order_by(forgotten.c.document_id)
     with transactions.reading(opened.engine) as connection:
         return [(key, done_at) for key, done_at in connection.execute(rows)]
@@ -169,17 +169,17 @@ class Encoder:
 
 def search(index: Path, source: Path, seed: int) -> None:
     """Searches of every mode, which find exactly what the version that they name has."""
-    retrieval.search._embedder = Encoder  # type: ignore[assignment]  # no weights
+    searcher._embedder = Encoder  # type: ignore[assignment]  # no weights
     draw = random.Random(seed)
     while True:
         last = 0
-        with open_index(index) as searcher, Index.open(index) as opened:
+        with open_index(index) as searching, Index.open(index) as opened:
             for _ in range(draw.randrange(1, 60)):
                 word = f"document{draw.randrange(12)}"
 
                 def ask(word: str = word) -> None:
                     nonlocal last
-                    last = asked(searcher, opened, word, draw, last)
+                    last = asked(searching, opened, word, draw, last)
 
                 unless_forgetting(opened, ask)
                 tell(index, "search")

@@ -22,18 +22,18 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from encoders.models import resolve_model
-from encoders.terms import TOKENIZER
-from schemas.errors import IndexBusy, NotFound
-from schemas.records import Space
-from storage import ledger, transactions
-from storage.forget import forget
-from storage.forgotten import allow_again, find, name_hash
-from storage.index import Index
-from storage.lock import patient
-from storage.maintenance import compact_index, vacuum_index
-from storage.migration import abort, newest_migration, remove_old
-from storage.spaces import spaces_of
+from pincite.encoders.models import resolve_model
+from pincite.encoders.terms import TOKENIZER
+from pincite.schemas.errors import IndexBusy, NotFound
+from pincite.schemas.records import Space
+from pincite.storage.erasure.forget import forget
+from pincite.storage.ledger import schema, transactions
+from pincite.storage.locks.run_lock import patient
+from pincite.storage.maintenance.whole_index import compact_index, vacuum_index
+from pincite.storage.migration.state import abort, newest_migration, remove_old
+from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.spaces import spaces_of
+from pincite.storage.tombstones import allow_again, find, name_hash
 from tests.storage import torture_readers
 from tests.storage.building import PERMANENT
 from tests.storage.migrating import HALVES, begun, builder_of, move, nightly
@@ -125,16 +125,16 @@ def remember_gone(opened: Index, name: str, source: Path) -> None:
     """Before its row goes: the bytes that no version may have any more."""
     named = name_hash(str(source), name)
     with transactions.reading(opened.engine) as connection:
-        for row in connection.execute(sa.select(ledger.forgotten)):
+        for row in connection.execute(sa.select(schema.forgotten)):
             for digest in row.contents if named in row.names and row.done_at is not None else ():
                 (opened.path.parent / "gone" / digest).touch()
 
 
 def forgotten_files(opened: Index, source: Path) -> list[Path]:
     """The files that are not indexed, since a document that had their name or bytes was forgotten."""
-    documents = ledger.documents
+    documents = schema.documents
     with transactions.reading(opened.engine) as connection:
-        rows = connection.execute(sa.select(ledger.forgotten)).all()
+        rows = connection.execute(sa.select(schema.forgotten)).all()
         lives = sa.and_(
             documents.c.state != "deleted",
             documents.c.document_id.not_in([row.document_id for row in rows]),  # asked, and not yet done

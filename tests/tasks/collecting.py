@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from schemas.records import Collection, Counts, Policy
-from schemas.settings import Limits
-from storage.commit import lease, publish
-from storage.index import Index
-from storage.runs import begin_run, finish_run
-from tasks.bucket import at_hand
-from tasks.discover import discover
-from tasks.sources import address_of
+from pincite.schemas.records import Collection, Counts, Policy
+from pincite.schemas.settings import Limits
+from pincite.storage.runs.commit import lease, publish
+from pincite.storage.runs.runs import begin_run, finish_run
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.discover import discover
+from pincite.tasks.sources.bucket import at_hand
+from pincite.tasks.sources.source import address_of
 from tests.storage.building import LEASE_S, POLICY, SPACE, finished
 
 LIMITS = Limits(source_bytes=1_000)

@@ -4,7 +4,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from schemas.records import Extraction
+from pincite.schemas.records import Extraction
 
 
 def check_offsets(extraction: Extraction) -> None:

@@ -8,9 +8,9 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
-from schemas.records import Extraction
-from schemas.settings import Settings
-from tasks.extraction.pdf import extract_pdf
+from pincite.schemas.records import Extraction
+from pincite.schemas.settings import Settings
+from pincite.tasks.extraction.pdf.reader import extract_pdf
 
 FONTS = Path("/usr/share/fonts/truetype/dejavu")
 PAGE = (595.0, 842.0)

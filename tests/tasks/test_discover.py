@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from schemas.errors import SourceError
-from schemas.records import Counts, SourceFile
-from storage.index import Index
-from storage.report import document_reports
-from storage.runs import begin_run, finish_run
-from storage.verify import verify
-from tasks.discover import discover, look, read_hashes
-from tasks.folder import Folder, list_files, source_root
-from tasks.patterns import Patterns
+from pincite.schemas.errors import SourceError
+from pincite.schemas.records import Counts, SourceFile
+from pincite.storage.checks.verify import verify
+from pincite.storage.queries.index_report import document_reports
+from pincite.storage.runs.runs import begin_run, finish_run
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.discover import discover, look, read_hashes
+from pincite.tasks.sources.folder import Folder, list_files, source_root
+from pincite.tasks.sources.patterns import Patterns
 from tests.storage.building import (
     AS_NOBODY,
     POLICY,
@@ -271,9 +271,9 @@ def open_to_all(tmp_path: Path) -> Iterator[None]:
 LIST_AS_NOBODY = """
 import sys
 from pathlib import Path
-from tasks.discover import look
-from tasks.folder import Folder
-from tasks.patterns import Patterns
+from pincite.tasks.discover import look
+from pincite.tasks.sources.folder import Folder
+from pincite.tasks.sources.patterns import Patterns
 for file in look(Folder(Path(sys.argv[1]), Patterns()), {}):
     print(file.path, "|", file.unreadable)
 """

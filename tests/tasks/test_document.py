@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from encoders.models import resolve_model
-from schemas.errors import Failure
-from schemas.settings import Settings
-from storage.index import Index
-from storage.report import DocumentReport, document_reports
-from storage.runs import Run, begin_run, finish_run
-from tasks.discover import discover
-from tasks.document import Line, index_document
-from tasks.plan import policy_of, space_of
-from tasks.prepare import prepare
-from tasks.publish import Publisher
-from tasks.supervise import StageFailed
+from pincite.encoders.models import resolve_model
+from pincite.schemas.errors import Failure
+from pincite.schemas.settings import Settings
+from pincite.storage.queries.index_report import DocumentReport, document_reports
+from pincite.storage.runs.runs import Run, begin_run, finish_run
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.discover import discover
+from pincite.tasks.document import Line, index_document
+from pincite.tasks.sandbox.pool import StageFailed
+from pincite.tasks.steps.plan import policy_of, space_of
+from pincite.tasks.steps.prepare import prepare
+from pincite.tasks.steps.publish import Publisher
 
 MODEL = resolve_model("all-MiniLM-L6-v2")
 SETTINGS = Settings()

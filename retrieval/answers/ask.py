@@ -1,0 +1,76 @@
+"""Ask: question → search → refusal, or citations checked against the stored text → prompt.
+
+No model is called here.
+"""
+
+from dataclasses import dataclass
+
+from pincite.retrieval.answers.citations import Citation, cite, prompt_of
+from pincite.retrieval.answers.resolve import Unresolved
+from pincite.retrieval.filters import NO_FILTERS, Filters
+from pincite.retrieval.ranking import Mode
+from pincite.retrieval.searcher import Searcher
+from pincite.retrieval.threshold import MOST_PASSAGES, Threshold
+from pincite.schemas.tables import document_of
+from pincite.storage.documents.texts import StoredText
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a question found. A refusal has no prompt and no citations: there is nothing to ask a model."""
+
+    question: str
+    threshold: float
+    doubt: str  # why the index's own threshold may not fit it; "" when it does, or when one was given
+    refused: bool
+    version: int
+    searched: int  # chunks that passed the filters
+    prompt: str | None
+    citations: tuple[Citation, ...]
+    unproved: tuple[Unresolved, ...]  # quotes that the stored text does not have
+    texts: dict[int, StoredText]  # the document of each citation, by its index
+
+
+def ask(
+    searcher: Searcher,
+    question: str,
+    threshold: float | None = None,
+    mode: Mode = "hybrid",
+    k: int = MOST_PASSAGES,
+    *,
+    filters: Filters = NO_FILTERS,
+    rerank: bool = False,
+) -> Asked:
+    """At most four passages under the threshold, as a prompt and its citations.
+
+    Without a threshold it is the one that was measured on the index, or the default one. Each quote is read again
+    from the stored text of the version that was searched. Raises what `Searcher.search` raises.
+    """
+    used = searcher.threshold() if threshold is None else Threshold(threshold)
+    results = searcher.search(
+        question, mode=mode, k=k, threshold=used.distance, filters=filters, rerank=rerank
+    )
+    ids = [document_of(hit.chunk_id) for hit in results.hits]
+    stored = searcher.texts(ids, results.version) if ids else {}
+    citations, unproved, texts = [], [], {}
+    for index, (hit, document_id) in enumerate(zip(results.hits, ids, strict=True), start=1):
+        one = stored.get(document_id)
+        citation, problem = cite(index, hit, one.text if one else None)
+        citations.append(citation)
+        if one is not None:
+            texts[index] = one
+        if problem:
+            unproved.append(Unresolved("quote", citation.quote, f"source {index}, {hit.document}: {problem}"))
+    prompt = None if results.refused else prompt_of(question, citations)
+    return Asked(
+        question=question,
+        threshold=used.distance,
+        doubt=used.warning,
+        refused=results.refused,
+        version=results.version,
+        searched=results.searched,
+        prompt=prompt,
+        citations=tuple(citations),
+        unproved=tuple(unproved),
+        texts=texts,
+    )

@@ -1,0 +1,134 @@
+"""Near-duplicate passages of one document become one hit, which lists the others."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import regex
+
+from pincite.encoders.terms import normalize
+from pincite.retrieval.ranking import Ranked
+
+FOLD_WINDOW = 200
+"""How many places behind a hit its near-duplicates are looked for: fixed, so that what a hit lists does not
+depend on `k`. What says the same scores nearly the same, and stands near."""
+
+_OVERLAP = 0.9  # of all words of both passages, the share that they have in common
+_LENGTHS = 0.7  # least ratio of their lengths in BM25 terms: spares reading most passages
+_WORD = regex.compile(
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*|[\p{L}\p{M}\p{N}]+"
+)
+_MOST_PAIRS = 1_000_000  # some 100 MB
+Rows = npt.NDArray[np.int64]
+Words = Counter[str]
+
+
+class Likeness:
+    """Which rows say nearly the same, of one document.
+
+    `documents` numbers the document of each row, `lengths` is its length in terms, `contents` reads passages.
+    """
+
+    def __init__(
+        self,
+        documents: Rows,
+        lengths: npt.NDArray[np.float64],
+        contents: Callable[[Sequence[int]], list[str]],
+    ) -> None:
+        self._documents = documents
+        self._lengths = lengths
+        self._contents = contents
+        self._words: dict[int, Words] = {}
+        self._pairs: dict[tuple[int, int], bool] = {}
+
+    def alike(self, row: int, others: Rows) -> npt.NDArray[np.bool_]:
+        """bool[others]: whether each is a near-duplicate of `row`."""
+        result: npt.NDArray[np.bool_] = self._documents[others] == self._documents[row]
+        shorter = np.minimum(self._lengths[others], self._lengths[row])
+        longer = np.maximum(self._lengths[others], self._lengths[row])
+        result &= (shorter >= _LENGTHS * longer) & (shorter > 0)
+        near = np.flatnonzero(result)
+        if len(near):
+            rows = others[near].tolist()
+            self._read([row, *rows])
+            result[near] = [self._say_the_same(row, other) for other in rows]
+        return result
+
+    def same(self, row: int, other: int) -> bool:
+        """Whether two rows are near-duplicates: `alike` for one pair."""
+        if self._documents[row] != self._documents[other]:
+            return False
+        shorter, longer = sorted((self._lengths[row], self._lengths[other]))
+        if shorter < _LENGTHS * longer or shorter <= 0:
+            return False
+        self._read([row, other])
+        return self._say_the_same(row, other)
+
+    def _say_the_same(self, row: int, other: int) -> bool:
+        """Remembered: who asks a thousand questions of one version meets the same pairs again and again."""
+        pair = (row, other) if row < other else (other, row)
+        known = self._pairs.get(pair)
+        if known is None:
+            if len(self._pairs) >= _MOST_PAIRS:
+                self._pairs.clear()
+            known = self._pairs[pair] = say_the_same(self._words[row], self._words[other])
+        return known
+
+    def _read(self, rows: Sequence[int]) -> None:
+        missing = [row for row in rows if row not in self._words]
+        for row, content in zip(missing, self._contents(missing), strict=True):
+            self._words[row] = words_of(content)
+
+
+def words_of(content: str) -> Words:
+    """The words of a passage with how often each occurs; characters where a script has no spaces."""
+    return Counter(_WORD.findall(normalize(content)))
+
+
+def say_the_same(one: Words, other: Words) -> bool:
+    """Whether nine in ten words are common, and all that hold a digit: another number is another fact.
+
+    False when either has no words.
+    """
+    totals = one.total(), other.total()
+    if min(totals) < _OVERLAP * max(totals) or not one or not other:
+        return False  # even if the shorter were part of the longer
+    common = (one & other).total()
+    if common < _OVERLAP * (sum(totals) - common):
+        return False
+    return _numbers(one) == _numbers(other)
+
+
+def _numbers(words: Words) -> Words:
+    return Counter(
+        {
+            word: times
+            for word, times in words.items()
+            if any(unicodedata.category(letter).startswith("N") for letter in word)
+        }
+    )
+
+
+def fold(ranked: Sequence[Ranked], wanted: int, likeness: Likeness) -> tuple[list[Ranked], bool]:
+    """(at most `wanted` rows, each with those that it stands for; whether more of the ranking changes nothing).
+
+    From the best on, each row takes its near-duplicates in the window behind it out of the list. A longer
+    ranking that begins with this one gives the same first rows, as soon as the second value is true.
+    """
+    rows = np.array([one.row for one in ranked], dtype=np.int64)
+    taken = np.zeros(len(rows), dtype=bool)
+    kept: list[Ranked] = []
+    end = 0
+    for place, one in enumerate(ranked):
+        if len(kept) == wanted:
+            break
+        if taken[place]:
+            continue
+        end = place + 1 + FOLD_WINDOW
+        window = place + 1 + np.flatnonzero(~taken[place + 1 : end])
+        same = window[likeness.alike(one.row, rows[window])]
+        taken[same] = True
+        kept.append(one._replace(folded=tuple(rows[same].tolist())))
+    return kept, len(kept) == wanted and end <= len(ranked)

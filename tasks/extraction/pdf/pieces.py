@@ -1,0 +1,169 @@
+"""The words of one page as pieces in reading order: paragraphs, tables, notes.
+
+ruled tables → gutters → unruled tables → paragraphs
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pincite.tasks.extraction.pages.layout import (
+    WordBox,
+    blocks_of,
+    line_bottom,
+    line_top,
+    line_x0,
+    line_x1,
+    lines_of,
+    regions,
+)
+from pincite.tasks.extraction.pages.ruled_tables import Rule, Table, ruled_tables
+from pincite.tasks.extraction.pages.unruled_tables import unruled_tables, wide_tables
+from pincite.tasks.extraction.pdf.line_text import HYPHENS, Text, join, line_text
+from pincite.tasks.extraction.pdf.words import PdfWord
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a page; `size` and places in points."""
+
+    text: Text
+    top: float
+    bottom: float
+    size: float
+    bold: bool
+    x0: float = 0.0
+    x1: float = 0.0
+
+    @property
+    def ocr(self) -> bool:
+        """Whether OCR read it: its size is then the height of its boxes."""
+        return bool(self.text.spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A paragraph, or a table with its rows of cells, or what stands beside the text (notes, fields)."""
+
+    kind: Literal["text", "table", "note"]
+    lines: tuple[Line, ...] = ()
+    rows: tuple[tuple[Text, ...], ...] = ()
+    x0: float = 0.0
+    x1: float = 0.0
+    top: float = 0.0  # of a table; a paragraph stands where its lines stand
+    bottom: float = 0.0
+    turn: float = 0.0  # degrees clockwise from the upright page to the page as shown
+
+
+def note_piece(text: str) -> Piece:
+    return Piece("note", (Line(Text(text), 0.0, 0.0, 0.0, False),))
+
+
+def turned(pieces: list[Piece], turn: float) -> list[Piece]:
+    """The pieces of a page that must be turned by `turn` degrees clockwise to lie as it is shown."""
+    return [replace(piece, turn=turn) for piece in pieces] if turn else pieces
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark(WordBox):
+    """Stands for a ruled table while the reading order is found."""
+
+    table: int = 0
+
+
+def pieces_of(words: Sequence[WordBox], rules: Sequence[Rule], size: tuple[float, float]) -> list[Piece]:
+    """All words, each once, in reading order. `size`: (width, height) of the page."""
+    tables = ruled_tables(words, rules) if rules else []
+    free = _outside(words, tables)
+    parts = regions([*free, *_marks(tables)], *size)
+    across = _across(free, parts)
+    if across:
+        tables, free = tables + across, _outside(free, across)
+        parts = regions([*free, *_marks(tables)], *size)
+    pieces: list[Piece] = []
+    for region in parts:
+        placed = [mark for mark in region if isinstance(mark, _Mark)]
+        lines = lines_of([word for word in region if not isinstance(word, _Mark)])
+        for mark in sorted(placed, key=lambda m: (m.top, m.x0)):
+            above = [line for line in lines if (line_top(line) + line_bottom(line)) / 2 < mark.top]
+            pieces += _flow(above)
+            pieces.append(_table_piece(tables[mark.table]))
+            lines = lines[len(above) :]
+        pieces += _flow(lines)
+    return pieces
+
+
+def _marks(tables: Sequence[Table[WordBox]]) -> list[WordBox]:
+    return [_Mark("", t.x0, t.top, t.x1, t.bottom, None, i) for i, t in enumerate(tables)]
+
+
+def _across(words: Sequence[WordBox], parts: Sequence[Sequence[WordBox]]) -> list[Table[WordBox]]:
+    """Unruled tables that a gutter has cut into pieces."""
+    if len(parts) < 2:
+        return []
+    part_of = {id(word): number for number, part in enumerate(parts) for word in part}
+    return [
+        table
+        for table in wide_tables(lines_of(words))
+        if any(
+            len({part_of[id(word)] for cell in row for line in cell for word in line}) > 1
+            for row in table.rows
+        )
+    ]
+
+
+def _outside(words: Sequence[WordBox], tables: Sequence[Table[WordBox]]) -> list[WordBox]:
+    inside = {id(w) for t in tables for row in t.rows for cell in row for line in cell for w in line}
+    return [word for word in words if id(word) not in inside]
+
+
+def _flow(lines: Sequence[list[WordBox]]) -> list[Piece]:
+    """Paragraphs and unruled tables of lines that are read from top to bottom."""
+    pieces: list[Piece] = []
+    done = 0
+    for start, end, table in unruled_tables(lines):
+        pieces += _paragraphs(lines[done:start])
+        pieces.append(_table_piece(table))
+        done = end
+    return pieces + _paragraphs(lines[done:])
+
+
+def _paragraphs(lines: Sequence[list[WordBox]]) -> list[Piece]:
+    pieces: list[Piece] = []
+    for block in blocks_of(lines):
+        for part in _by_weight([_line(line) for line in block]):
+            pieces.append(
+                Piece("text", tuple(part), x0=min(map(line_x0, block)), x1=max(map(line_x1, block)))
+            )
+    return pieces
+
+
+def _by_weight(lines: list[Line]) -> list[list[Line]]:
+    """A block parted where bold lines end or begin: a heading that stands close to its paragraph."""
+    parts = [[lines[0]]]
+    for line in lines[1:]:
+        before = parts[-1][-1]
+        if line.bold == before.bold or before.text.text[-1:] in HYPHENS:
+            parts[-1].append(line)
+        else:
+            parts.append([line])
+    return parts
+
+
+def _line(words: Sequence[WordBox]) -> Line:
+    lettered = [word for word in words if isinstance(word, PdfWord)]
+    heights = sorted(word.bottom - word.top for word in words)
+    sizes = sorted(word.size for word in lettered) or heights
+    bold = bool(lettered) and all(w.bold or not any(map(str.isalnum, w.text)) for w in lettered)
+    size = sizes[len(sizes) // 2]
+    return Line(
+        line_text(words), line_top(words), line_bottom(words), size, bold, line_x0(words), line_x1(words)
+    )
+
+
+def _table_piece(table: Table[WordBox]) -> Piece:
+    rows = tuple(
+        tuple(join([line_text(line) for line in cell]) if cell else Text() for cell in row)
+        for row in table.rows
+    )
+    return Piece("table", (), rows, table.x0, table.x1, table.top, table.bottom)

@@ -1,0 +1,141 @@
+"""Which elements of an HTML page are not shown, and which belong to the site rather than to the page."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from lxml import etree
+
+from pincite.schemas.counting import counted
+from pincite.tasks.extraction.base.text_builder import one_line
+
+# fmt: off
+NEVER_SHOWN = frozenset({
+    "script", "style", "template", "noscript", "title", "meta", "link", "base", "datalist",
+    "desc", "defs", "metadata", "annotation", "param", "source", "track", "col", "colgroup", "noframes",
+    "rp",
+})
+# fmt: on
+"""Without text of their own to read. Not `head`: libxml2 leaves in it what it takes for unknown elements.
+A browser does not show `noscript`; `annotation` repeats MathML."""
+
+_SITE_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "menu", "menubar"})
+_SITE_FRAME = frozenset({"header", "footer", "aside"})
+_CONTENT = ("main", "article", "section")
+_WHOLE_PAGE = frozenset({"html", "body", "main"})
+"""Hidden by a style sheet only until a script has run; a reader sees them."""
+
+_HIDING = re.compile(
+    r"(?:^|[;{\s])(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)"
+    r"|opacity\s*:\s*0?\.?0+\s*(?:[;!}]|$)|font-size\s*:\s*(?:0(?:px|pt|em|rem|%)?|[01](?:\.\d+)?p[xt])\s*(?:[;!}]|$)"
+    r"|(?:left|top|text-indent)\s*:\s*-\d{4,})",
+    re.IGNORECASE,
+)
+_SHOWING = re.compile(r"display\s*:\s*(?!none)\w|visibility\s*:\s*visible", re.IGNORECASE)
+_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_AT_BLOCK = re.compile(r"@[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
+_SIMPLE = re.compile(r"(?P<tag>[a-z][\w-]*)?(?P<part>[.#][\w-]+)?", re.IGNORECASE)
+Selector = tuple[str, str]
+"""(tag, ".class" or "#id"); either may be ""."""
+
+_SHOWN_WORDS = 60  # characters of a hidden text that its warning quotes
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """What was kept out of the canonical text, counted for the warnings."""
+
+    hidden: list[str] = field(default_factory=list)  # their text
+    site: dict[str, int] = field(default_factory=dict)  # element name to characters
+
+
+class Visibility:
+    """Decides for each element of one page. A rule of a style sheet counts when its selector is a plain tag,
+    class or id, and no other rule shows the same; rules for some media only hide nothing."""
+
+    def __init__(self, root: etree._Element, include_hidden: bool) -> None:
+        self._include_hidden = include_hidden
+        self._hiding = _hiding_selectors(style.text or "" for style in root.iter("style"))
+        self._has_content = next(root.iter("main", "article"), None) is not None or bool(
+            root.xpath("boolean(//*[@role='main'])")
+        )
+        self.left_out = LeftOut()
+
+    def shows(self, element: etree._Element) -> bool:
+        """Whether this element's text is the page's own and visible; counts what is not."""
+        tag = name(element)
+        if not tag or (tag in NEVER_SHOWN and element.get("shadowrootmode") is None):
+            return False
+        if not self._include_hidden and self._hidden(element, tag):
+            words = one_line("".join(map(str, element.itertext())))
+            if words:
+                self.left_out.hidden.append(words)
+            return False
+        if self._of_site(element, tag):
+            length = len(one_line("".join(map(str, element.itertext()))))
+            self.left_out.site[tag] = self.left_out.site.get(tag, 0) + length
+            return False
+        return True
+
+    def warnings(self) -> Iterable[tuple[str, str]]:
+        """(code, message) of all that was left out."""
+        if self.left_out.hidden:
+            first = self.left_out.hidden[0][:_SHOWN_WORDS]
+            count = len(self.left_out.hidden)
+            yield "hidden-text", f"{count} hidden element(s) with text left out, the first begins: {first!r}"
+        shown = {tag: length for tag, length in sorted(self.left_out.site.items()) if length}
+        if shown:
+            parts = ", ".join(f"{tag} ({counted(length, 'character')})" for tag, length in shown.items())
+            yield "left-out", f"parts of the site around the page left out: {parts}"
+
+    def _hidden(self, element: etree._Element, tag: str) -> bool:
+        if element.get("hidden") is not None or (tag == "dialog" and element.get("open") is None):
+            return True
+        if tag == "input" and (element.get("type") or "").lower() == "hidden":
+            return True
+        if _HIDING.search(element.get("style") or ""):
+            return True
+        if not self._hiding or tag in _WHOLE_PAGE:
+            return False
+        marks = ["", f"#{element.get('id')}", *(f".{word}" for word in (element.get("class") or "").split())]
+        return any((tag_, mark) in self._hiding for mark in marks for tag_ in ("", tag))
+
+    def _of_site(self, element: etree._Element, tag: str) -> bool:
+        if tag in {"html", "body", *_CONTENT}:
+            return False
+        if tag == "nav" or (element.get("role") or "").lower() in _SITE_ROLES:
+            return True
+        if tag not in _SITE_FRAME or not self._has_content:
+            return False
+        inside = any(
+            name(above) in _CONTENT or above.get("role") == "main" for above in element.iterancestors()
+        )
+        # Many a page has its only title in a header before its main part.
+        return not inside and next(element.iter("h1", "main", "article"), None) is None
+
+
+def name(element: etree._Element) -> str:
+    """The element's name without its namespace; "" of comments and processing instructions."""
+    tag = element.tag
+    return tag.rpartition("}")[2].rpartition(":")[2].lower() if isinstance(tag, str) else ""
+
+
+def _hiding_selectors(sheets: Iterable[str]) -> set[Selector]:
+    hiding: set[Selector] = set()
+    showing: set[Selector] = set()
+    for sheet in sheets:
+        rules = _COMMENT.sub("", sheet)
+        hiding.update(_selectors(_AT_BLOCK.sub("", rules), _HIDING))
+        showing.update(_selectors(rules, _SHOWING))
+    return hiding - showing
+
+
+def _selectors(sheet: str, effect: re.Pattern[str]) -> Iterable[Selector]:
+    """The plain selectors of all rules with this effect."""
+    for selectors, declarations in _RULE.findall(sheet):
+        if effect.search(declarations):
+            for selector in map(str.strip, selectors.split(",")):
+                match = _SIMPLE.fullmatch(selector)
+                if match and selector:
+                    yield (match["tag"] or "").lower(), match["part"] or ""

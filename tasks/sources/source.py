@@ -1,0 +1,54 @@
+"""Sources: where documents come from, behind one small interface."""
+
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import unquote, urlsplit
+
+from pincite.schemas.records import Collection, SourceFile
+from pincite.schemas.settings import Limits
+from pincite.storage.objects.download_cache import Fetching
+from pincite.tasks.sources.bucket import Bucket, is_url, require_url
+from pincite.tasks.sources.folder import Folder, source_root
+from pincite.tasks.sources.patterns import Patterns
+
+
+class Source(Protocol):
+    """A place that can be listed. Another kind of place is another class with these four names."""
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def patterns(self) -> Patterns: ...
+
+    def list_files(self) -> tuple[SourceFile, ...]:
+        """All files that the patterns admit, sorted by path, not hashed. Raises `SourceError`."""
+        ...
+
+    def hashed(self, file: SourceFile) -> SourceFile:
+        """The file with the hash of its bytes, or with the reason in `unreadable`."""
+        ...
+
+
+def address_of(named: str) -> str:
+    """A source as the ledger names it: the absolute folder without links, or the URL; it need not be there.
+
+    Raises `UsageError` for a URL that is no source.
+    """
+    if named.startswith(("file://", "local://")):
+        named = unquote(urlsplit(named).path)
+    return require_url(named) if is_url(named) else str(Path(named).resolve())
+
+
+def open_source(
+    collection: Collection, index: Path, limits: Limits, keep: bool = False, follow_links_out: bool = True
+) -> Source:
+    """The source of a collection. Raises `SourceError` for a folder that is not there.
+
+    With `keep` what is downloaded stays in the folder of the index for the rest of the run. `follow_links_out` is
+    as in `pincite.schemas.settings`.
+    """
+    patterns = Patterns(collection.include, collection.exclude)
+    if is_url(collection.source):
+        return Bucket(collection.source, patterns, limits.source_bytes, Fetching(index) if keep else None)
+    return Folder(source_root(Path(collection.source), index), patterns, index, follow_links_out)

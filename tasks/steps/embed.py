@@ -1,0 +1,28 @@
+"""Embed: the vectors of one document's chunks, in the child process that holds the model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from pincite.encoders.embedding import Embedder, load_embedder
+from pincite.encoders.models import Model
+from pincite.tasks.sandbox.child import At
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedOrder:
+    model: Model
+    texts: Sequence[str]
+
+
+def embed(order: EmbedOrder, at: At) -> np.ndarray:
+    """float32 [texts, dimension]."""
+    at("embed", None)
+    return _embedder(order.model).embed(order.texts)
+
+
+@lru_cache(maxsize=1)
+def _embedder(model: Model) -> Embedder:
+    return load_embedder(model)

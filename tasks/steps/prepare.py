@@ -1,0 +1,105 @@
+"""Prepare: extract, chunk and lexical of one document, in one child process."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from pincite.encoders.fitness import measure_fitness
+from pincite.encoders.languages import language_of
+from pincite.encoders.models import Model
+from pincite.encoders.wordpieces import WordPieces
+from pincite.schemas.errors import SourceChanged, Unreadable
+from pincite.schemas.records import UNFIT, Chunk, DocumentWarning, Extraction, Job, Prepared
+from pincite.schemas.settings import Settings
+from pincite.storage.segments.segment import sha256_of
+from pincite.tasks.chunking.chunk import chunk
+from pincite.tasks.extraction.registry import extract
+from pincite.tasks.sandbox.child import At
+from pincite.tasks.sources.bucket import at_hand, is_url
+from pincite.tasks.steps.lexical import term_frequencies
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a child needs to prepare a document."""
+
+    job: Job
+    settings: Settings
+    model: Model
+
+
+def prepare(order: Order, at: At) -> Prepared:
+    """All of the document but its vectors. Raises a `DocumentError` when nothing of it could be quoted."""
+    job, settings = order.job, order.settings
+    at("fetch" if is_url(job.source) else "extract", None)
+    with at_hand(job) as path:
+        at("extract", None)
+        extraction = extract(path, settings, lambda page: at("extract", page))
+        _require_unchanged(path, job.sha256)
+    at("chunk", None)
+    wordpieces = wordpieces_of(order.model)
+    title = document_title(extraction, job.path)
+    chunks = chunk(extraction, title, settings.chunker, wordpieces.count_many, order.model.window)
+    if not chunks:
+        raise Unreadable("no text: nothing in it that could be quoted")
+    unfit = unfit_warnings(chunks, wordpieces)
+    at("lexical", None)
+    return Prepared(
+        replace(extraction, warnings=(*extraction.warnings, *unfit)),
+        chunks,
+        term_frequencies(chunks),
+        language=language_of(_prose(extraction)),
+        encoder_fit=not unfit,
+    )
+
+
+def _prose(extraction: Extraction) -> list[str]:
+    """What of the text is not code, whose words say nothing of the language."""
+    blocks = [block for block in extraction.blocks if block.kind != "code"]
+    if not extraction.blocks:
+        return [extraction.text]
+    return [extraction.text[block.start : block.end] for block in blocks]
+
+
+def unfit_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tuple[DocumentWarning, ...]:
+    """The warning that an embedding model can't read these chunks; () where it can."""
+    fitness = measure_fitness([chunk.content for chunk in chunks], wordpieces)
+    if fitness.readable:
+        return ()
+    return (
+        DocumentWarning(
+            UNFIT,
+            f"the embedding model {wordpieces.model.name} can't read this document: "
+            f"{fitness.pieces_per_character:.2f} word-pieces a character, {fitness.unknown_share:.0%} of them "
+            "unknown. It is found by its words (BM25) alone; for search by meaning index with a model of its "
+            "language (setting `model`)",
+        ),
+    )
+
+
+def warm_up(model: Model, _at: At) -> None:
+    """Loads what every document needs, so that no document pays for it."""
+    wordpieces_of(model).count("")
+    language_of(["The model of languages is loaded with the first text."])
+
+
+def document_title(extraction: Extraction, path: str) -> str:
+    """The document's own title, or its file's name without the suffix."""
+    return extraction.title or PurePosixPath(path).stem
+
+
+@lru_cache(maxsize=2)
+def wordpieces_of(model: Model) -> WordPieces:
+    """The tokenizer of a model, kept between documents."""
+    return WordPieces(model)
+
+
+def _require_unchanged(path: Path, sha256: str) -> None:
+    """The bytes that were read are those that discovery hashed, or the result would bear the wrong stamp."""
+    try:
+        digest = sha256_of(path)
+    except OSError as error:
+        raise SourceChanged(f"the file vanished while it was read: {error.strerror}. Run again") from error
+    if digest != sha256:
+        raise SourceChanged("the file changed while it was read. Run again when it is at rest")

@@ -38,7 +38,7 @@ from pincite.evaluation.scoring import MODES, Ranker, distances_of, scores_of
 from pincite.retrieval.dense import Matrix
 from pincite.retrieval.loaded_version import Corpus
 from pincite.schemas.errors import PinciteError
-from pincite.schemas.evaluation import Question, QuestionSet, RefusalPoint, Scores, Strategy
+from pincite.schemas.evaluation import Question, QuestionSet, RefusalPoint, Strategy, StrategyScores
 from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.chunking.chunk import STRATEGIES
@@ -92,7 +92,7 @@ def measure(index: Path, questions: QuestionSet, settings: Settings, embedder: R
         asked = [one for one in questions.questions if one.answerable]
         model = embedder.model
         vectors = embedder.embed_queries([one.question for one in asked])
-        scores: dict[Key, Scores] = {}
+        scores: dict[Key, StrategyScores] = {}
         headers: dict[str, tuple[int | None, ...]] = {}
         refusal: tuple[RefusalPoint, ...] = ()
         for chunker in STRATEGIES:
@@ -124,7 +124,7 @@ def _scores(
     asked: Sequence[Question],
     vectors: Matrix,
     model: Model,
-) -> Iterator[tuple[Key, Scores]]:
+) -> Iterator[tuple[Key, StrategyScores]]:
     ranker = Ranker(corpus)
     lists = [ranker.rank(one.question, vector) for one, vector in zip(asked, vectors, strict=True)]
     cost = passages.cost(WordPieces(model))

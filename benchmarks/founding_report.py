@@ -17,7 +17,7 @@ from benchmarks.founding_corpus import Readme
 from pincite.evaluation.comparing import DESTROYED, Stage, compare
 from pincite.evaluation.metrics import CUTS
 from pincite.evaluation.statistics import ALPHA, resolvable, sign_test
-from pincite.schemas.evaluation import Judge, Pair, QuestionSet, RefusalPoint, Scores, Share
+from pincite.schemas.evaluation import Judge, Pair, QuestionSet, RefusalPoint, Share, StrategyScores
 
 REPORT = "founding-measurement.md"
 TEMPLATE = Path(__file__).with_name("founding_measurement.md.j2")
@@ -48,13 +48,13 @@ class Measured:
     documents: int
     characters: int
     sections: int  # lines that begin with "## " in all texts
-    scores: Mapping[Key, Scores]
+    scores: Mapping[Key, StrategyScores]
     headers: Mapping[
         str, tuple[int | None, ...]
     ]  # form of the default's header to the dense rank of each question
     refusal: tuple[RefusalPoint, ...]  # of the default, dense
 
-    def of(self, chunker: str, mode: str = "dense", judge: Judge = "content") -> Scores:
+    def of(self, chunker: str, mode: str = "dense", judge: Judge = "content") -> StrategyScores:
         return self.scores[chunker, mode, judge]
 
     def pairs(self, mode: str, judge: Judge = "content") -> list[Pair]:

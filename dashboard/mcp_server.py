@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pincite.dashboard.api.models import MOST_CHARACTERS, Name
 from pincite.dashboard.http.problems import problem_of
 from pincite.dashboard.state.serving import Serving
-from pincite.dashboard.views.passages import Passage, open_stretch
+from pincite.dashboard.views.passages import DocumentPassage, open_stretch
 from pincite.retrieval.answers.citations import label_of, place_words
 from pincite.retrieval.answers.prompt_framing import framed, framed_line
 from pincite.retrieval.filters import Filters
@@ -66,7 +66,7 @@ class FoundPassage(BaseModel):
     stale: str = Field(description='why the text is not that of the file now; "" where it is')
 
 
-class Found(BaseModel):
+class FoundPassages(BaseModel):
     """Numbered passages, or a refusal."""
 
     refused: bool
@@ -102,7 +102,7 @@ class ListedDocument(BaseModel):
     stale: str | None
 
 
-class Listed(BaseModel):
+class ListedDocuments(BaseModel):
     documents: list[ListedDocument]
     total: int
     next: str | None = Field(description="`after` of the next page; null on the last")
@@ -131,7 +131,7 @@ def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
         modified_since: datetime | None = None,
         modified_before: datetime | None = None,
         min_ocr_confidence: Annotated[float, Field(ge=0, le=100, description="of text read by OCR")] = 0,
-    ) -> Annotated[CallToolResult, Found]:
+    ) -> Annotated[CallToolResult, FoundPassages]:
         """Find passages that answer a question, numbered, each with its place; or NO ANSWER."""
         filters = Filters(
             documents=tuple(documents),
@@ -172,7 +172,7 @@ def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
         ] = None,
         limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 50,
         after: Annotated[str, Field(max_length=200, description="`next` of the page before")] = "",
-    ) -> Listed:
+    ) -> ListedDocuments:
         """List documents with their state, and the reason of those that failed."""
         served = serving()
         with _told():
@@ -219,7 +219,7 @@ def _found(
     strict: bool,
     mode: Literal["hybrid", "dense", "bm25"],
     filters: Filters,
-) -> Found:
+) -> FoundPassages:
     threshold = serving.searcher.threshold().distance if strict else None
     results = serving.searcher.search(query, mode=mode, k=k, threshold=threshold, filters=filters)
     message = None
@@ -230,7 +230,7 @@ def _found(
         message = (
             f'NO ANSWER: nothing found for "{said}"' if threshold is None else no_answer(said, threshold)
         )
-    return Found(
+    return FoundPassages(
         refused=not results.hits,
         message=message,
         how_to_cite=HOW_TO_CITE,
@@ -257,7 +257,7 @@ def _passage(hit: Hit) -> FoundPassage:
     )
 
 
-def _read(passage: Passage) -> ReadPassage:
+def _read(passage: DocumentPassage) -> ReadPassage:
     return ReadPassage(
         document=framed_line(passage.document),
         document_id=passage.document_id,
@@ -274,9 +274,9 @@ def _read(passage: Passage) -> ReadPassage:
     )
 
 
-def _listed(serving: Serving, state: str | None, limit: int, after: str) -> Listed:
+def _listed(serving: Serving, state: str | None, limit: int, after: str) -> ListedDocuments:
     page = list_pages(serving.index, serving.current(), state, after, limit)
-    return Listed(
+    return ListedDocuments(
         documents=[
             ListedDocument(
                 document=framed_line(one.path),
@@ -295,15 +295,15 @@ def _listed(serving: Serving, state: str | None, limit: int, after: str) -> List
     )
 
 
-def _result(value: Found | ReadPassage) -> CallToolResult:
+def _result(value: FoundPassages | ReadPassage) -> CallToolResult:
     """The same as numbered sources for those that read text, and as fields."""
-    text = _sources(value) if isinstance(value, Found) else _stretch(value)
+    text = _sources(value) if isinstance(value, FoundPassages) else _stretch(value)
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=value.model_dump(mode="json")
     )
 
 
-def _sources(found: Found) -> str:
+def _sources(found: FoundPassages) -> str:
     if found.message is not None:
         return found.message
     blocks = [

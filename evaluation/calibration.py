@@ -32,7 +32,7 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredThreshold:
     """What one threshold does to one half of the questions."""
 
     threshold: float
@@ -49,9 +49,9 @@ class Calibrated:
 
     threshold: float
     costs: Costs
-    swept: tuple[Measured, ...]  # by threshold, on the half that it was chosen on
-    held_out: Measured  # the chosen one, on the half that it was not
-    default: Measured  # the founding threshold on that half, to compare
+    swept: tuple[MeasuredThreshold, ...]  # by threshold, on the half that it was chosen on
+    held_out: MeasuredThreshold  # the chosen one, on the half that it was not
+    default: MeasuredThreshold  # the founding threshold on that half, to compare
 
 
 def calibrate(questions: Sequence[Grouped], costs: Costs, default: float) -> Calibrated:
@@ -104,7 +104,7 @@ def between(found: Sequence[Distances]) -> list[float]:
     return sorted(set(middles))
 
 
-def _cheapest(swept: Sequence[Measured]) -> float:
+def _cheapest(swept: Sequence[MeasuredThreshold]) -> float:
     """The threshold of least cost; the middle of the first run of neighbours that are equally cheap."""
     least = min(one.cost for one in swept)
     first = next(place for place, one in enumerate(swept) if one.cost == least)
@@ -114,12 +114,12 @@ def _cheapest(swept: Sequence[Measured]) -> float:
     return swept[(first + last) // 2].threshold
 
 
-def _measured(point: RefusalPoint, costs: Costs) -> Measured:
+def _measured(point: RefusalPoint, costs: Costs) -> MeasuredThreshold:
     answerable = point.right + point.wrong + point.refused
     bluffs = {one.kind: _share(one) for one in (*point.bluffs, point.removed) if one.of}
     refused = share(point.refused, answerable)
     bluffed = [one.value for one in bluffs.values() if one.value is not None]
-    return Measured(
+    return MeasuredThreshold(
         threshold=point.threshold,
         cost=costs.refusal * (refused.value or 0.0) + costs.bluff * (math.fsum(bluffed) / len(bluffed)),
         answered=share(answerable - point.refused, answerable),

@@ -9,7 +9,7 @@ from typing import Literal
 from pincite.evaluation.metrics import CUTS, success_at
 from pincite.evaluation.passages import NEEDLE, Truth, ground_truth
 from pincite.evaluation.statistics import ALPHA, holm, resolvable, sign_test
-from pincite.schemas.evaluation import Finding, Judge, Outcome, Pair, Question, Scores
+from pincite.schemas.evaluation import Judge, Pair, Question, QuestionOutcome, StageFinding, StrategyScores
 
 DESTROYED = "destroyed"
 METRICS = (*(f"recall@{k}" for k in CUTS), DESTROYED)
@@ -47,7 +47,7 @@ def stages_of(main: str, chunker: str, names: Iterable[str]) -> list[Stage]:
 
 
 def compare(
-    stages: Sequence[Stage], scores: Mapping[str, Scores], questions: Sequence[Question]
+    stages: Sequence[Stage], scores: Mapping[str, StrategyScores], questions: Sequence[Question]
 ) -> list[Pair]:
     """Every stage on every metric; Holm's correction runs over the stages of one metric."""
     truths = {question.id: ground_truth(question) for question in questions if question.answerable}
@@ -61,7 +61,10 @@ def compare(
 
 
 def pairs_of(
-    stage: Stage, first: Sequence[Outcome], second: Sequence[Outcome], truths: Mapping[str, Truth]
+    stage: Stage,
+    first: Sequence[QuestionOutcome],
+    second: Sequence[QuestionOutcome],
+    truths: Mapping[str, Truth],
 ) -> list[Pair]:
     """One pair a metric, on the questions that both were judged by; not yet corrected.
 
@@ -69,7 +72,7 @@ def pairs_of(
     """
     others = {outcome.id: outcome for outcome in second}
     both = [(one, others[one.id]) for one in first if one.id in others]
-    by_truth: dict[Truth, tuple[Outcome, Outcome]] = {}
+    by_truth: dict[Truth, tuple[QuestionOutcome, QuestionOutcome]] = {}
     for one, other in both:
         by_truth.setdefault(truths[one.id], (one, other))
     needles = [pair for truth, pair in by_truth.items() if truth[0] == NEEDLE]
@@ -84,7 +87,9 @@ def pairs_of(
     ]
 
 
-def _recall_pair(stage: Stage, k: int, both: Sequence[tuple[Outcome, Outcome]], needles: int) -> Pair:
+def _recall_pair(
+    stage: Stage, k: int, both: Sequence[tuple[QuestionOutcome, QuestionOutcome]], needles: int
+) -> Pair:
     found = [(one.id, success_at(k, one.rank), success_at(k, other.rank)) for one, other in both]
     return _pair(stage, f"recall@{k}", found, needles)
 
@@ -117,7 +122,9 @@ def corrected(pairs: Sequence[Pair]) -> list[Pair]:
     return [replace(pair, p_holm=p_holm[place]) for place, pair in enumerate(pairs)]
 
 
-def findings_of(pairs: Sequence[Pair], scores: Mapping[str, Scores], judge: Judge) -> list[Finding]:
+def findings_of(
+    pairs: Sequence[Pair], scores: Mapping[str, StrategyScores], judge: Judge
+) -> list[StageFinding]:
     """Whether each stage pays, one answer for each comparison, in the order of the pairs."""
     return [
         _finding(list(group), scores, judge)
@@ -125,7 +132,7 @@ def findings_of(pairs: Sequence[Pair], scores: Mapping[str, Scores], judge: Judg
     ]
 
 
-def _finding(pairs: Sequence[Pair], scores: Mapping[str, Scores], judge: Judge) -> Finding:
+def _finding(pairs: Sequence[Pair], scores: Mapping[str, StrategyScores], judge: Judge) -> StageFinding:
     significant = [pair for pair in pairs if _under(pair.p_holm)]
     better = [pair for pair in significant if len(pair.won) > len(pair.lost)]
     worse = [pair for pair in significant if len(pair.won) < len(pair.lost)]
@@ -143,7 +150,7 @@ def _finding(pairs: Sequence[Pair], scores: Mapping[str, Scores], judge: Judge) 
         _as_embedded(scores[one.first], scores[one.second], judge),
         _price(scores[one.first], scores[one.second]),
     ]
-    return Finding(one.stage, pays, " ".join(filter(None, sentences)))
+    return StageFinding(one.stage, pays, " ".join(filter(None, sentences)))
 
 
 def _under(p: float | None) -> bool:
@@ -165,7 +172,7 @@ def _opening(pays: Pays, better: Sequence[Pair], worse: Sequence[Pair], one: Pai
     return f"No, {change} is not shown to pay: no difference on any metric is significant."
 
 
-def _numbers(pair: Pair, scores: Mapping[str, Scores], judge: Judge) -> str:
+def _numbers(pair: Pair, scores: Mapping[str, StrategyScores], judge: Judge) -> str:
     """ "recall@4 .500 → .625 (+12/−2, p = 0.013, Holm = 0.052)"."""
     values = " → ".join(_value(scores[name], pair.metric, judge) for name in (pair.first, pair.second))
     tests = "" if pair.p is None else f", p {_p(pair.p)}, Holm {_p(pair.p_holm)}"
@@ -177,7 +184,7 @@ def _p(value: float | None) -> str:
     return "< 0.001" if value is not None and value < 0.0005 else f"= {decimal(value)}"
 
 
-def _value(scores: Scores, metric: str, judge: Judge) -> str:
+def _value(scores: StrategyScores, metric: str, judge: Judge) -> str:
     if metric == DESTROYED:
         return str((scores.destroyed if judge == "content" else scores.destroyed_in_text).count)
     return decimal(scores.recall[int(metric.removeprefix("recall@"))].value)
@@ -188,7 +195,7 @@ def decimal(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def _as_embedded(first: Scores, second: Scores, judge: Judge) -> str:
+def _as_embedded(first: StrategyScores, second: StrategyScores, judge: Judge) -> str:
     """What overlap and header save in the embedded text, which is not what is quoted."""
     counts = (first.destroyed_in_text.count, second.destroyed_in_text.count)
     if judge == "text" or counts == (first.destroyed.count, second.destroyed.count):
@@ -196,7 +203,7 @@ def _as_embedded(first: Scores, second: Scores, judge: Judge) -> str:
     return f"Judged by the embedded text, which is never quoted, {counts[0]} → {counts[1]} are destroyed."
 
 
-def _price(first: Scores, second: Scores) -> str:
+def _price(first: StrategyScores, second: StrategyScores) -> str:
     """What the stage costs in word-pieces, where it changes the index."""
     before, after = first.cost, second.cost
     if before == after or not before.tokens or first.strategy.model != second.strategy.model:

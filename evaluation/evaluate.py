@@ -31,8 +31,8 @@ from pincite.schemas.evaluation import (
     Loss,
     Question,
     QuestionSet,
-    Scores,
     Strategy,
+    StrategyScores,
     Tallied,
 )
 from pincite.schemas.settings import Settings
@@ -111,7 +111,7 @@ def evaluate_snapshot(
 class _Followed:
     """What became of the questions in the index as it is."""
 
-    scores: list[Scores]
+    scores: list[StrategyScores]
     distances: list[Distances]
     losses: list[Loss]
 
@@ -260,7 +260,7 @@ class _Run:
         ]
         return _Followed(scores, distances, losses)
 
-    def _ablations(self) -> Iterator[Scores]:
+    def _ablations(self) -> Iterator[StrategyScores]:
         own = self._subject.settings
         for chunker in self._plan.chunkers:
             if chunker != own.chunker:
@@ -269,7 +269,7 @@ class _Run:
             name = f"{own.chunker}@{resolve_model(model).name}"
             yield self._ablation(replace(own, model=model), name)
 
-    def _ablation(self, settings: Settings, name: str) -> Scores:
+    def _ablation(self, settings: Settings, name: str) -> StrategyScores:
         """The same texts and questions in a temporary index of these settings, in hybrid mode."""
         self._say(f"measuring {name}: chunks and vectors are made again from the stored texts")
         with ExitStack() as opened:

@@ -25,11 +25,11 @@ from itertools import islice
 
 from pincite.encoders.wordpieces import WordPieces
 from pincite.evaluation.passages import Ground, Passages
-from pincite.evaluation.scoring import Listed
+from pincite.evaluation.scoring import QuestionRanking
 from pincite.retrieval.ranking import LEG_DEPTH, Mode, Ranked
 from pincite.retrieval.rerank import RERANK_DEPTH
 from pincite.retrieval.threshold import under_cut
-from pincite.schemas.evaluation import Fault, Loss, LossStage, Question, Shown
+from pincite.schemas.evaluation import Fault, Loss, LossStage, Question, ShownPassage
 
 _SHOWN = 3  # right passages, at most
 
@@ -56,7 +56,7 @@ class Tracer:
         self._wordpieces = wordpieces
         self._way = way
 
-    def handed(self, listed: Listed, final: Sequence[int] | None = None) -> list[int]:
+    def handed(self, listed: QuestionRanking, final: Sequence[int] | None = None) -> list[int]:
         """The rows that are handed over. `final` is the reranked order, where there is one."""
         ordered = self._ordered(listed) if final is None else _at(listed, final)
         threshold, k = self._way.threshold, self._way.k
@@ -71,7 +71,7 @@ class Tracer:
 
         return [rows[place] for place in under_cut(distances(), threshold, k)]
 
-    def _ordered(self, listed: Listed) -> Iterator[tuple[int, float | None]]:
+    def _ordered(self, listed: QuestionRanking) -> Iterator[tuple[int, float | None]]:
         """Rows with their distances, folded as far as was looked, then as they rank."""
         hidden = {row for one in listed.kept for row in (one.row, *one.folded)}
         for one in listed.kept:
@@ -80,7 +80,9 @@ class Tracer:
             if one.row not in hidden:
                 yield one.row, one.cosine_distance
 
-    def trace(self, ground: Ground, listed: Listed, final: Sequence[int] | None = None) -> Loss | None:
+    def trace(
+        self, ground: Ground, listed: QuestionRanking, final: Sequence[int] | None = None
+    ) -> Loss | None:
         """None when a correct passage is handed over."""
         handed = self.handed(listed, final)
         if not ground.evidence.isdisjoint(handed):
@@ -97,7 +99,9 @@ class Tracer:
             returned=tuple(self._show(row, known.get(row), handed) for row in handed),
         )
 
-    def _stage(self, ground: Ground, listed: Listed, right: Sequence[Ranked]) -> tuple[LossStage, str]:
+    def _stage(
+        self, ground: Ground, listed: QuestionRanking, right: Sequence[Ranked]
+    ) -> tuple[LossStage, str]:
         if not ground.evidence:
             return "destroyed by chunking", _destroyed(ground)
         depth = self._way.depth
@@ -119,7 +123,9 @@ class Tracer:
         single: LossStage = "not in dense top k" if self._way.mode == "dense" else "not in BM25 top k"
         return single, f"{told}, k is {depth}"
 
-    def _after_fusion(self, right: Sequence[Ranked], listed: Listed, place: int) -> tuple[LossStage, str]:
+    def _after_fusion(
+        self, right: Sequence[Ranked], listed: QuestionRanking, place: int
+    ) -> tuple[LossStage, str]:
         among = [one for one in right if _place(listed, one.row) <= self._way.depth]
         threshold = self._way.threshold
         if threshold is not None and not under_cut((one.cosine_distance for one in among), threshold):
@@ -146,9 +152,9 @@ class Tracer:
             return False
         return self._wordpieces.count(chunk.text[: at + len(needle)]) > window
 
-    def _show(self, row: int, one: Ranked | None, handed: Sequence[int]) -> Shown:
+    def _show(self, row: int, one: Ranked | None, handed: Sequence[int]) -> ShownPassage:
         chunk = self._passages.chunks[row]
-        return Shown(
+        return ShownPassage(
             chunk.chunk_id,
             chunk.document,
             chunk.locator,
@@ -159,7 +165,7 @@ class Tracer:
             cosine_distance=one.cosine_distance if one else None,
         )
 
-    def parts(self, document: str, start: int, end: int) -> tuple[Shown, ...]:
+    def parts(self, document: str, start: int, end: int) -> tuple[ShownPassage, ...]:
         """The chunks between which a needle at `[start, end)` of its document was cut."""
         return tuple(self._show(row, None, ()) for row in self._passages.parts(document, start, end))
 
@@ -184,13 +190,13 @@ def was_not_extracted(fault: Fault, question: Question, documents: set[str]) -> 
     return fault.code == "not-in-text"
 
 
-def _at(listed: Listed, rows: Sequence[int]) -> Iterator[tuple[int, float | None]]:
+def _at(listed: QuestionRanking, rows: Sequence[int]) -> Iterator[tuple[int, float | None]]:
     """These rows with their distances in the list."""
     distance = {one.row: one.cosine_distance for one in listed.ranked}
     return ((row, distance.get(row)) for row in rows)
 
 
-def _place(listed: Listed, row: int) -> int:
+def _place(listed: QuestionRanking, row: int) -> int:
     """1-based, in the list before folding; past its end for a row that it lacks."""
     return next(
         (place for place, one in enumerate(listed.ranked, start=1) if one.row == row), len(listed.ranked) + 1

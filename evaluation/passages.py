@@ -38,7 +38,7 @@ _BETWEEN = "\0"  # in no canonical text, so in no needle that stands in one
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class EvaluatedChunk:
     """One live chunk; `header` and `overlap` are what stands before the content in the embedded text."""
 
     chunk_id: str
@@ -74,7 +74,7 @@ class Passages:
         rows = np.flatnonzero(corpus.live)
         in_order = rows[np.argsort(corpus.order(rows))].tolist()  # by chunk id, as the table is
         table = snapshot.chunks(_COLUMNS).to_pylist()
-        self.chunks: Mapping[int, Chunk] = {
+        self.chunks: Mapping[int, EvaluatedChunk] = {
             row: _chunk(columns, paths[columns["document_id"]])
             for row, columns in zip(in_order, table, strict=True)
         }
@@ -181,11 +181,11 @@ class Passages:
         )
 
 
-def _chunk(columns: Mapping[str, Any], document: str) -> Chunk:
+def _chunk(columns: Mapping[str, Any], document: str) -> EvaluatedChunk:
     before = columns["text"][: len(columns["text"]) - len(columns["content"])]
     header = f"[{columns['header']}]\n"
     first, last = columns["page_first"], columns["page_last"]
-    return Chunk(
+    return EvaluatedChunk(
         columns["chunk_id"],
         document,
         columns["text"],

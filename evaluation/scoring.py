@@ -21,13 +21,13 @@ from pincite.retrieval.loaded_version import Corpus
 from pincite.retrieval.near_duplicates import Likeness
 from pincite.retrieval.ranking import LEG_DEPTH, Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
 from pincite.retrieval.rerank import RERANK_DEPTH, Reranker, reordered, score
-from pincite.schemas.evaluation import Cost, Outcome, Question, Scores, Strategy
+from pincite.schemas.evaluation import Cost, Question, QuestionOutcome, Strategy, StrategyScores
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "bm25")
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class QuestionRanking:
     """One question's ranking: `ranked` as the legs bring it, `kept` the first 20 with near-duplicates folded."""
 
     ranked: list[Ranked]
@@ -57,7 +57,9 @@ class Ranker:
         self._likeness = Likeness(corpus.document_numbers, corpus.lengths, corpus.contents)
         self._documents: list[int] = corpus.document_numbers.tolist()
 
-    def rank(self, query: str, vector: dense.Vector, modes: Sequence[Mode] = MODES) -> dict[Mode, Listed]:
+    def rank(
+        self, query: str, vector: dense.Vector, modes: Sequence[Mode] = MODES
+    ) -> dict[Mode, QuestionRanking]:
         """The lists of a query by mode; BM25 is scored once.
 
         After hybrid the lists of the other modes are read off its legs, which bring 200 rows each: no second
@@ -65,7 +67,7 @@ class Ranker:
         """
         corpus = self._corpus
         if not len(corpus):
-            return {mode: Listed([], []) for mode in modes}
+            return {mode: QuestionRanking([], []) for mode in modes}
         lexical = corpus.lexical(terms(query))
         live = None if corpus.every_row_lives else corpus.live
 
@@ -76,20 +78,20 @@ class Ranker:
                 return dense_ranking(vector, corpus.vectors, depth, live)
             return hybrid_ranking(vector, corpus.vectors, lexical, depth, live, corpus.unread)
 
-        found: dict[Mode, Listed] = {}
+        found: dict[Mode, QuestionRanking] = {}
         for mode in modes:
             fused = found.get("hybrid")
             known = _leg(mode, fused.ranked) if fused and corpus.unread is None else []
             found[mode] = self._listed(partial(ranking, mode), known)
         return found
 
-    def _listed(self, ranking: Callable[[int], list[Ranked]], known: list[Ranked]) -> Listed:
+    def _listed(self, ranking: Callable[[int], list[Ranked]], known: list[Ranked]) -> QuestionRanking:
         """The first 20 of a ranking, folded; `known` is tried first."""
         depth, ranked = _DEPTH, known
         while True:
             kept = self._fold(ranked, DEPTH)
             if len(kept) == DEPTH or (ranked is not known and len(ranked) < depth):
-                return Listed(ranked, kept)
+                return QuestionRanking(ranked, kept)
             depth = depth if ranked is known else 2 * depth
             ranked = ranking(depth)
 
@@ -113,7 +115,7 @@ class Ranker:
                 same.setdefault(twin, []).append(one.row)
         return [one._replace(folded=tuple(same[row])) if row in same else one for row, one in kept.items()]
 
-    def rerank(self, query: str, listed: Listed, reranker: Reranker) -> list[int]:
+    def rerank(self, query: str, listed: QuestionRanking, reranker: Reranker) -> list[int]:
         """The rows of the first 20 after the cross-encoder, which reads the first 25, as a search would."""
         kept = self._fold(listed.ranked, RERANK_DEPTH)
         passages = self._corpus.passages([one.row for one in kept])
@@ -128,7 +130,7 @@ def scores_of(
     unjudged: Sequence[str],
     lists: Sequence[Sequence[int]],
     cost: Cost,
-) -> Scores:
+) -> StrategyScores:
     """What a strategy reached; `lists` are rows, a list for each of `grounds`."""
     ranks = [first_rank(rows, ground.evidence) for ground, rows in zip(grounds, lists, strict=True)]
     recall = {k: share(int(sum(success_at(k, rank) for rank in ranks)), len(ranks)) for k in CUTS}
@@ -136,7 +138,7 @@ def scores_of(
         [reciprocal_rank(rank, DEPTH) for rank in ranks], [ground.needle for ground in grounds]
     )
     needles = {ground.needle: ground for ground in grounds if ground.question.needle}.values()
-    return Scores(
+    return StrategyScores(
         strategy=strategy,
         recall=recall,
         mrr=mrr,
@@ -145,13 +147,15 @@ def scores_of(
         unjudged=tuple(unjudged),
         cost=cost,
         outcomes=tuple(
-            Outcome(ground.question.id, rank, bool(ground.question.needle) and not ground.evidence)
+            QuestionOutcome(ground.question.id, rank, bool(ground.question.needle) and not ground.evidence)
             for ground, rank in zip(grounds, ranks, strict=True)
         ),
     )
 
 
-def distances_of(question: Question, listed: Listed, evidence: frozenset[int] = frozenset()) -> Distances:
+def distances_of(
+    question: Question, listed: QuestionRanking, evidence: frozenset[int] = frozenset()
+) -> Distances:
     """How far a question is from what it finds, folded as far as it was, in the order of the ranking."""
     distances = {one.row: one.cosine_distance for one in listed.ranked if one.cosine_distance is not None}
     others = [far for row, far in distances.items() if row not in evidence]

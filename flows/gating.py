@@ -25,12 +25,12 @@ from pincite.storage.migration.state import Migration, changed_since_gate, recor
 from pincite.storage.queries.calibrations import adopt_threshold, latest_calibration
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.spaces import Kept, spaces_of
-from pincite.tasks.migration.plan import Choice, Say
+from pincite.tasks.migration.plan import MigrationOptions, Say
 
 Gate = Mapping[str, object]
 
 
-def passes(index: Index, migration: Migration, settings: Settings, choice: Choice) -> bool:
+def passes(index: Index, migration: Migration, settings: Settings, choice: MigrationOptions) -> bool:
     """Whether the gate lets the new space in; its verdict is kept. Without questions there is no gate.
 
     Raises `UsageError` when the verdict is of other versions and its questions can't be read any more.
@@ -55,7 +55,7 @@ def passes(index: Index, migration: Migration, settings: Settings, choice: Choic
     return bool(verdict["ok"]) or bool(forced)
 
 
-def _stands(index: Index, migration: Migration, choice: Choice) -> bool:
+def _stands(index: Index, migration: Migration, choice: MigrationOptions) -> bool:
     """Whether the verdict that is kept is of what the spaces hold now, and of the questions that were named."""
     known = migration.gate or {}
     if choice.questions is not None and known.get("questions_sha256") != _digest(choice.questions):
@@ -67,7 +67,7 @@ def _digest(questions: Path) -> str:
     return hashlib.sha256(questions.read_bytes()).hexdigest() if questions.is_file() else ""
 
 
-def _judged(index: Index, migration: Migration, settings: Settings, choice: Choice) -> Gate:
+def _judged(index: Index, migration: Migration, settings: Settings, choice: MigrationOptions) -> Gate:
     known = migration.gate or {}
     file = choice.questions or Path(migration.questions)
     try:

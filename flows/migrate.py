@@ -17,7 +17,7 @@ from pincite.schemas.counting import counted
 from pincite.schemas.errors import PinciteError
 from pincite.storage.migration.state import Migration, in_the_way
 from pincite.storage.snapshots.index import Index
-from pincite.tasks.migration.plan import Choice, Way
+from pincite.tasks.migration.plan import MigrationOptions, Way
 
 BLOCKED, REFUSED = "Blocked", "Refused"
 """Names of failed states: the index is searched as before, and what was built stays."""
@@ -42,7 +42,7 @@ def migrate(
     otherwise. Settings are read when it runs, from `pincite.toml` in the working directory and from the environment.
     `waive` are paths of documents to leave out, `questions` a file for the gate, `force` why to switch against it.
     """
-    choice = Choice(
+    choice = MigrationOptions(
         throttle,
         tuple(waive or ()),
         Path(questions) if questions else None,
@@ -69,7 +69,7 @@ def run_here(path: Path, way: Way, **parameters: object) -> bool:
     return False
 
 
-def _state_of(path: Path, done: Migration | None, way: Way, choice: Choice) -> State:
+def _state_of(path: Path, done: Migration | None, way: Way, choice: MigrationOptions) -> State:
     if done is None:
         return Completed(message="the index is of that model and chunker already")
     to = f"{done.target.space.model}, {done.target.space.chunker}"

@@ -32,7 +32,14 @@ from pincite.storage.search_cache.cache import refresh_cache
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.spaces import Kept, spaces_of
 from pincite.tasks.migration.backfill import Builder, finish
-from pincite.tasks.migration.plan import Choice, Way, heading, require, require_switched, require_under_way
+from pincite.tasks.migration.plan import (
+    MigrationOptions,
+    Way,
+    heading,
+    require,
+    require_switched,
+    require_under_way,
+)
 from pincite.tasks.migration.probes import check_probes
 from pincite.tasks.migration.shadow import model_of, standby
 from pincite.tasks.sandbox.pool import end_leftovers
@@ -40,7 +47,7 @@ from pincite.tasks.steps.configuration import setting_of
 from pincite.tasks.steps.plan import space_of
 
 
-def carry_out(path: Path, way: Way, settings: Settings, choice: Choice) -> Migration | None:
+def carry_out(path: Path, way: Way, settings: Settings, choice: MigrationOptions) -> Migration | None:
     """The migration as it is when this ends; None when the index is of that space already.
 
     Where `choice` names no model or no chunker, that of the migration under way is meant, else that of the
@@ -57,7 +64,7 @@ def carry_out(path: Path, way: Way, settings: Settings, choice: Choice) -> Migra
     return migrate(path, whole, choice)
 
 
-def went(migration: Migration | None, way: Way, choice: Choice) -> bool:
+def went(migration: Migration | None, way: Way, choice: MigrationOptions) -> bool:
     """Whether it came to what was asked for."""
     if way == "rollback":
         return migration is not None and migration.state == "rolled back"
@@ -66,7 +73,7 @@ def went(migration: Migration | None, way: Way, choice: Choice) -> bool:
     return migration.state == "switched" or (not choice.switch and migration.stage == "held")
 
 
-def migrate(path: Path, settings: Settings, choice: Choice) -> Migration | None:
+def migrate(path: Path, settings: Settings, choice: MigrationOptions) -> Migration | None:
     """The migration as it is when this ends: switched, or building still: what holds it is told by its `stage`.
 
     `settings` name model and chunker of the new space, in full. What was begun and not finished goes on. None when
@@ -101,7 +108,7 @@ def migrate(path: Path, settings: Settings, choice: Choice) -> Migration | None:
         return _ended(index)
 
 
-def rollback(path: Path, settings: Settings, choice: Choice) -> Migration:
+def rollback(path: Path, settings: Settings, choice: MigrationOptions) -> Migration:
     """The same switch back to the space that was searched before, after it has caught up with the newer one.
 
     The migration is still switched when a document blocks it. Raises `UsageError` when nothing was switched or
@@ -166,7 +173,7 @@ def _at_once(index: Index, migration: Migration, to: Kept, state: State) -> bool
         return True
 
 
-def _may_switch(index: Index, migration: Migration, settings: Settings, choice: Choice) -> bool:
+def _may_switch(index: Index, migration: Migration, settings: Settings, choice: MigrationOptions) -> bool:
     """What keeps it from the switch is told as its stage."""
     _waive(index, migration, choice.waive)
     if in_the_way(index, migration):

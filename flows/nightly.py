@@ -21,14 +21,14 @@ from pincite.flows.notify import failure_report, tell
 from pincite.flows.reindex import reindex
 from pincite.flows.settings import load_settings
 from pincite.schemas.errors import IndexBusy, PinciteError, SourceError
-from pincite.schemas.records import Collection, Counts, Outcome
+from pincite.schemas.records import Collection, CollectionOutcome, Counts
 from pincite.schemas.settings import Settings
 from pincite.storage.runs.collections import read_collections
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.discover import settle_if_idle
 from pincite.tasks.sandbox.priority import give_way
 from pincite.tasks.steps.configuration import made_or_opened, policy_for
-from pincite.tasks.steps.plan import Choice, chosen_collections
+from pincite.tasks.steps.plan import CollectionChoice, chosen_collections
 
 
 @flow(name="nightly", persist_result=False)
@@ -51,9 +51,11 @@ def nightly(
     wanted = None if retry is None else tuple(retry)
     now = time.time() if patient and wanted is None else None
     folder, began = Path(index), time.time()
-    outcomes: list[Outcome] = []
+    outcomes: list[CollectionOutcome] = []
     with made_or_opened(folder, settings) as opened:
-        chosen = chosen_collections(read_collections(opened), settings, Choice(collection=collection))
+        chosen = chosen_collections(
+            read_collections(opened), settings, CollectionChoice(collection=collection)
+        )
         try:
             for one in chosen:
                 outcomes.append(_update(opened, one, settings, wanted, confirm_deletions, now))
@@ -75,7 +77,9 @@ def _gate(index: Path, settings: Settings) -> str:
     return f"evaluation: {state.message}" if not state.is_completed() else ""
 
 
-def _tell(index: Index, settings: Settings, outcomes: list[Outcome], since: float, error: str = "") -> None:
+def _tell(
+    index: Index, settings: Settings, outcomes: list[CollectionOutcome], since: float, error: str = ""
+) -> None:
     report = failure_report(index, outcomes, since, error)
     if report and (warning := tell(settings.notify, report)):
         get_run_logger().warning(warning)
@@ -88,7 +92,7 @@ def _update(
     retry: tuple[str, ...] | None,
     confirmed_deletions: int | None,
     now: float | None,
-) -> Outcome:
+) -> CollectionOutcome:
     policy = policy_for(index, settings, retry, confirmed_deletions, now)
     began = time.monotonic()
     try:
@@ -104,12 +108,12 @@ def _update(
                 confirmed_deletions=confirmed_deletions,
                 now=now,
             )
-        return Outcome(collection, counts or Counts(), time.monotonic() - began, idle)
+        return CollectionOutcome(collection, counts or Counts(), time.monotonic() - began, idle)
     except SourceError as error:
-        return Outcome(collection, Counts(), time.monotonic() - began, idle=True, error=str(error))
+        return CollectionOutcome(collection, Counts(), time.monotonic() - began, idle=True, error=str(error))
 
 
-def _state_of(outcomes: list[Outcome]) -> State:
+def _state_of(outcomes: list[CollectionOutcome]) -> State:
     if errors := [one.error for one in outcomes if one.error]:
         return Failed(message="; ".join(errors))
     totals = {name: sum(asdict(one.counts)[name] for one in outcomes) for name in Counts.__slots__}

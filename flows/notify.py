@@ -8,7 +8,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 
 from pincite.schemas.counting import counted
-from pincite.schemas.records import Outcome
+from pincite.schemas.records import CollectionOutcome
 from pincite.schemas.settings import Notify
 from pincite.storage.queries.index_report import failures_since
 from pincite.storage.snapshots.index import Index
@@ -17,7 +17,7 @@ MOST_DOCUMENTS = 100
 
 
 def failure_report(
-    index: Index, outcomes: Sequence[Outcome], since: float, error: str = ""
+    index: Index, outcomes: Sequence[CollectionOutcome], since: float, error: str = ""
 ) -> Mapping[str, object] | None:
     """What is told of runs that began at `since` (seconds since the epoch); None when nothing failed in them.
 

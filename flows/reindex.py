@@ -28,7 +28,7 @@ from pincite.storage.runs.runs import begin_run, finish_run
 from pincite.storage.search_cache.cache import refresh_cache
 from pincite.storage.snapshots.spaces import spaces_of
 from pincite.tasks.discover import discover
-from pincite.tasks.document import Line, document_task
+from pincite.tasks.document import IndexingContext, document_task
 from pincite.tasks.migration.probes import check_probes
 from pincite.tasks.migration.shadow import EMBEDDER_MEMORY_BYTES, embed_in, standbys
 from pincite.tasks.sandbox.pool import end_leftovers, pool
@@ -103,7 +103,7 @@ def _index_documents(
         )
         check_probes(run.index, spaces_of(run.index)[0], partial(embed_in, embedding, model))
         beside = children.enter_context(standbys(run.index, family, settings.limits.deadline_s))
-        line = Line(
+        line = IndexingContext(
             run,
             policy,
             settings,

@@ -11,8 +11,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from pincite.console import complain, errors, looking
 from pincite.schemas.counting import counted
 from pincite.storage.locks.run_lock import MIGRATION_FILE, holder, holder_pid
-from pincite.storage.migration.cut_over import Progress as Level
-from pincite.storage.migration.cut_over import progress_of
+from pincite.storage.migration.cut_over import SpaceProgress, progress_of
 from pincite.storage.migration.state import Migration, newest_migration
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.migration.plan import Way
@@ -72,7 +71,7 @@ def _waits_for(index: Index) -> str:
     return "" if holder_pid(index.path) == os.getpid() else holder(index.path)
 
 
-def _lines(word: str, level: Level, waits_for: str) -> Iterator[tuple[str, str]]:
+def _lines(word: str, level: SpaceProgress, waits_for: str) -> Iterator[tuple[str, str]]:
     """(what is told, in which words)."""
     if word in _STAGES:
         yield word, _STAGES[word]
@@ -82,14 +81,14 @@ def _lines(word: str, level: Level, waits_for: str) -> Iterator[tuple[str, str]]
         yield "estimate", f"after the first batch, {words_of(level)}"
 
 
-def _description(word: str, level: Level) -> str:
+def _description(word: str, level: SpaceProgress) -> str:
     """The stage and how far it is; what can't be told yet is said."""
     words = f"{word}: {words_of(level)}"
     first = word == "building" and level.remaining_s is None
     return f"{words}, time left: after the first batch" if first else words
 
 
-def words_of(level: Level) -> str:
+def words_of(level: SpaceProgress) -> str:
     """How far a space is level with the one that is searched, and the time left where it can be told."""
     words = (
         f"{level.documents_done:,} of {counted(level.documents, 'document')}, "

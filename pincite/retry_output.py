@@ -20,7 +20,7 @@ _REASONS = (_GONE, _BACK, _STOPPED, _NOT_GIVEN, _NOT_REACHED)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedDocuments:
     """What a retry was asked for: ids of documents."""
 
     failed: frozenset[str]  # before it

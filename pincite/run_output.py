@@ -12,11 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from pincite.console import ExitCode, complain, errors, looking, one_line, print_json, say
 from pincite.flows.notify import failure_report, tell
-from pincite.retry_output import Asked, Retried
+from pincite.retry_output import RequestedDocuments, Retried
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import PinciteError, SourceError
 from pincite.schemas.evaluation import Verdict
-from pincite.schemas.records import Collection, Counts, Outcome
+from pincite.schemas.records import Collection, CollectionOutcome, Counts
 from pincite.schemas.settings import Settings
 from pincite.storage.queries.index_report import document_reports, index_report, progress
 from pincite.storage.runs.collections import read_collections
@@ -44,7 +44,7 @@ def run_all(
     settings: Settings,
     retry: tuple[str, ...] | None = None,
     confirmed_deletions: int | None = None,
-) -> list[Outcome]:
+) -> list[CollectionOutcome]:
     """Each collection brought up to date in a run of its own, one Prefect server for all.
 
     A source that can't be listed, or that looks emptied, is told and does not keep the others from being indexed.
@@ -52,7 +52,7 @@ def run_all(
     if not (index / LEDGER_FILE).is_file():
         for collection in collections:  # before a folder is made for an index of nothing
             open_source(collection, index, settings.limits)
-    done: list[Outcome] = []
+    done: list[CollectionOutcome] = []
     since = time.time()
     with made_or_opened(index, settings) as opened, ExitStack() as server:
         flow = _Flow(server, index, settings, retry, confirmed_deletions)
@@ -65,10 +65,10 @@ def run_all(
                     counts = settled or flow.run(collection)
             except SourceError as error:
                 seconds = time.monotonic() - began
-                done.append(Outcome(collection, Counts(), seconds, idle=True, error=str(error)))
+                done.append(CollectionOutcome(collection, Counts(), seconds, idle=True, error=str(error)))
             else:
                 seconds = time.monotonic() - began
-                done.append(Outcome(collection, counts, seconds, idle=settled is not None))
+                done.append(CollectionOutcome(collection, counts, seconds, idle=settled is not None))
         report = failure_report(opened, done, since)
     if report and (warning := tell(settings.notify, report)):
         complain(f"warning: {warning}")
@@ -129,7 +129,11 @@ def _progress(opened: Index, source: str) -> Iterator[None]:
 
 
 def finish(
-    done: Sequence[Outcome], index: Path, settings: Settings, as_json: bool, asked: Asked | None = None
+    done: Sequence[CollectionOutcome],
+    index: Path,
+    settings: Settings,
+    as_json: bool,
+    asked: RequestedDocuments | None = None,
 ) -> None:
     """Prints the sums over all runs and what the evaluation says, and ends the command with its exit code.
 
@@ -168,7 +172,9 @@ def finish(
     raise typer.Exit(ExitCode.FELL_SHORT if counts["failed"] or worse else ExitCode.WELL)
 
 
-def _verdict(done: Sequence[Outcome], index: Path, settings: Settings) -> tuple[Verdict | None, str]:
+def _verdict(
+    done: Sequence[CollectionOutcome], index: Path, settings: Settings
+) -> tuple[Verdict | None, str]:
     """(what the gate says, why nothing could be measured): the runs are told of either way."""
     if not settings.questions:
         return None, ""
@@ -180,12 +186,12 @@ def _verdict(done: Sequence[Outcome], index: Path, settings: Settings) -> tuple[
         return None, str(error)
 
 
-def _as_json(one: Outcome) -> dict[str, object]:
+def _as_json(one: CollectionOutcome) -> dict[str, object]:
     named = {"collection": one.collection.name, "source": one.collection.source}
     return {**named, **asdict(one.counts), "seconds": round(one.seconds, 3), "error": one.error or None}
 
 
-def _say_troubles(done: Sequence[Outcome], index: Path, retried: Retried | None = None) -> None:
+def _say_troubles(done: Sequence[CollectionOutcome], index: Path, retried: Retried | None = None) -> None:
     with Index.open(index) as opened:
         failed = document_reports(opened, None, state="failed")
         unread = _unread(opened)

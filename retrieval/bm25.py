@@ -89,7 +89,7 @@ class _Term:
     most: float  # no chunk has a larger share
 
 
-class Scores:
+class BM25Scores:
     """The BM25 scores of one query.
 
     A term that the query repeats counts each time. Terms are added in the order in which the query first

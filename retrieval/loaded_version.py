@@ -31,7 +31,7 @@ from pincite.storage.snapshots.snapshot import (
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class StoredPassage:
     """What a hit shows of its chunk."""
 
     chunk_id: str
@@ -105,10 +105,10 @@ class Corpus:
         """What BM25 knows: of live chunks alone."""
         return bm25.statistics(self.lengths, None if self.every_row_lives else self.live)
 
-    def lexical(self, terms: Sequence[str], among: Mask | None = None) -> bm25.Scores:
+    def lexical(self, terms: Sequence[str], among: Mask | None = None) -> bm25.BM25Scores:
         """The BM25 scores for the terms of a query. Raises `IndexBroken` for a posting without its chunk."""
         postings = {term: self._postings_of(term) for term in dict.fromkeys(terms)}
-        return bm25.Scores(terms, postings, self.statistics, self.order, among)
+        return bm25.BM25Scores(terms, postings, self.statistics, self.order, among)
 
     @cached_property
     def vectors(self) -> dense.Vectors:
@@ -171,14 +171,14 @@ class Corpus:
         """The content of each row, in the order asked."""
         return [content for (content,) in self._shown(rows, ("content",))]
 
-    def passages(self, rows: Sequence[int]) -> list[Passage]:
+    def passages(self, rows: Sequence[int]) -> list[StoredPassage]:
         """The passage of each row, in the order asked."""
         keys = zip(*(key.tolist() for key in self._keys(np.array(rows, dtype=np.int64))), strict=True)
         passages = []
         for (document, revision, ordinal), values in zip(keys, self._shown(rows, SHOWN), strict=True):
             name = document_name(document)
             shown = dict(zip(SHOWN, values, strict=True))
-            passages.append(Passage(chunk_id(name, revision, ordinal), name, **shown))
+            passages.append(StoredPassage(chunk_id(name, revision, ordinal), name, **shown))
         return passages
 
     def _postings_of(self, term: str) -> bm25.TermPostings:

@@ -50,7 +50,7 @@ def dense_ranking(
     ]
 
 
-def bm25_ranking(lexical: bm25.Scores, k: int) -> list[Ranked]:
+def bm25_ranking(lexical: bm25.BM25Scores, k: int) -> list[Ranked]:
     """The `k` best rows of those that hold any term of the query."""
     rows, scores = lexical.best(k)
     found = zip(rows.tolist(), scores.tolist(), strict=True)
@@ -62,7 +62,7 @@ def bm25_ranking(lexical: bm25.Scores, k: int) -> list[Ranked]:
 def hybrid_ranking(
     query: dense.Vector,
     vectors: dense.Vectors,
-    lexical: bm25.Scores,
+    lexical: bm25.BM25Scores,
     k: int,
     among: Mask | None = None,
     unread: Mask | None = None,

@@ -20,7 +20,7 @@ from pincite.encoders.models import Model, resolve_model
 from pincite.encoders.terms import TOKENIZER, terms
 from pincite.retrieval import bm25, dense
 from pincite.retrieval.filters import NO_FILTERS, Filters, check_filters, nanoseconds
-from pincite.retrieval.loaded_version import Corpus, Passage
+from pincite.retrieval.loaded_version import Corpus, StoredPassage
 from pincite.retrieval.near_duplicates import FOLD_WINDOW, Likeness, fold
 from pincite.retrieval.ranking import Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
 from pincite.retrieval.rerank import RERANK_DEPTH, Reranker, reordered, resolve_reranker, score
@@ -186,7 +186,7 @@ class Searcher:
 
     def _ranking(
         self, corpus: Corpus, query: str, mode: Mode, among: Mask | None, known: dense.Vector | None
-    ) -> tuple[Ranking, bm25.Scores | None]:
+    ) -> tuple[Ranking, bm25.BM25Scores | None]:
         """(what ranks the rows, to any depth; its BM25 scores, if it has any); the query is embedded once."""
         if mode == "bm25":
             lexical = self._lexical(query, corpus, among)
@@ -204,7 +204,7 @@ class Searcher:
         hybrid = partial(hybrid_ranking, vector, corpus.vectors, lexical)
         return lambda depth: hybrid(depth, looked_at, corpus.unread), lexical
 
-    def _lexical(self, query: str, corpus: Corpus, among: Mask | None) -> bm25.Scores:
+    def _lexical(self, query: str, corpus: Corpus, among: Mask | None) -> bm25.BM25Scores:
         if corpus.space.tokenizer != TOKENIZER:
             raise SpaceMismatch(
                 f"the index at {self._index.path} is of the space {corpus.space}; this Pincite cuts "
@@ -314,7 +314,7 @@ def _best(ranking: Ranking, wanted: int, threshold: float | None, likeness: Like
         depth *= 2
 
 
-def _shares(lexical: bm25.Scores, kept: Sequence[Ranked]) -> tuple[tuple[bm25.TermShare, ...], ...]:
+def _shares(lexical: bm25.BM25Scores, kept: Sequence[Ranked]) -> tuple[tuple[bm25.TermShare, ...], ...]:
     return tuple(lexical.shares(np.array([one.row for one in kept], dtype=np.int64)))
 
 
@@ -333,7 +333,9 @@ def _reranked(corpus: Corpus, query: str, kept: Sequence[Ranked], reranker: Rera
     return reordered(kept, score(query, texts, reranker), corpus.order)
 
 
-def _hit(corpus: Corpus, rank: int, one: Ranked, passage: Passage, document: LiveDocument, stale: str) -> Hit:
+def _hit(
+    corpus: Corpus, rank: int, one: Ranked, passage: StoredPassage, document: LiveDocument, stale: str
+) -> Hit:
     return Hit(
         rank=rank,
         chunk_id=passage.chunk_id,

@@ -91,7 +91,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class QuestionOutcome:
     """What became of one answerable question under one strategy."""
 
     id: str
@@ -100,7 +100,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class StrategyScores:
     """What one strategy reached. A correct passage holds the whole needle (or is a page or chunk that is named)."""
 
     strategy: Strategy
@@ -112,7 +112,7 @@ class Scores:
         str, ...
     ]  # ids of questions that this strategy can't be judged by (chunks of another chunker)
     cost: Cost
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[QuestionOutcome, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StageFinding:
     """Whether one stage pays, in words with the numbers."""
 
     stage: str
@@ -161,7 +161,7 @@ LOSS_STAGES: tuple[LossStage, ...] = get_args(LossStage)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPassage:
     """A passage in a drill-down."""
 
     chunk_id: str
@@ -181,8 +181,10 @@ class Loss:
     question: Question
     stage: LossStage
     words: str  # what happened, with the numbers
-    evidence: tuple[Shown, ...]  # the passages that would have been right; of a destroyed needle its parts
-    returned: tuple[Shown, ...]  # what came first instead, at most `k`
+    evidence: tuple[
+        ShownPassage, ...
+    ]  # the passages that would have been right; of a destroyed needle its parts
+    returned: tuple[ShownPassage, ...]  # what came first instead, at most `k`
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +233,9 @@ class Evaluation:
     threshold: float  # cosine distance, that `bluffed` and losses by refusal go by
     k: int  # of the loss ledger
     main: str  # name of the strategy that is the index as it is
-    strategies: tuple[Scores, ...]  # the main one first
+    strategies: tuple[StrategyScores, ...]  # the main one first
     pairs: tuple[Pair, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[StageFinding, ...]
     losses: tuple[Loss, ...]
     refusal: tuple[RefusalPoint, ...]  # by threshold
     bluffed: tuple[str, ...]  # ids of unanswerable questions that are answered at `threshold`

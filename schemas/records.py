@@ -235,7 +235,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CollectionOutcome:
     """What came of a run over one collection."""
 
     collection: Collection

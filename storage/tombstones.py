@@ -22,7 +22,7 @@ BLANK = "//forgotten/"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ForgetRequest:
     """A document that is to be forgotten."""
 
     document_id: str
@@ -30,7 +30,7 @@ class Asked:
     paths: tuple[str, ...]  # all that it ever had, the one that it has or had last at the end
 
 
-def find(index: Index, name: str) -> tuple[Asked, ...]:
+def find(index: Index, name: str) -> tuple[ForgetRequest, ...]:
     """The documents, living or not, that have or ever had this path, or have this id. Raises `NotFound`.
 
     Raises `UsageError` when documents of several sources have this path.
@@ -48,7 +48,7 @@ def find(index: Index, name: str) -> tuple[Asked, ...]:
         if len({row.source for row in rows}) > 1:
             ids = ", ".join(f"{row.document_id} ({row.source})" for row in rows)
             raise UsageError(f"documents of several sources are named {name!r}: say which by its id, {ids}")
-        return tuple(Asked(row.document_id, row.source, _paths(connection, row)) for row in rows)
+        return tuple(ForgetRequest(row.document_id, row.source, _paths(connection, row)) for row in rows)
 
 
 def _why_none(connection: sa.Connection, name: str) -> str:
@@ -76,7 +76,7 @@ def _paths(connection: sa.Connection, row: sa.Row[Any]) -> tuple[str, ...]:
     return (*sorted({*connection.scalars(of_it)} - {row.path}), row.path)
 
 
-def ask(index: Index, asked: Sequence[Asked], traces: Mapping[str, Mapping[str, Any]]) -> None:
+def ask(index: Index, asked: Sequence[ForgetRequest], traces: Mapping[str, Mapping[str, Any]]) -> None:
     """Writes down what is to be forgotten: from here on every run finishes what is not done of it.
 
     `traces` by document, as the ledger keeps them for the proof.
@@ -94,7 +94,7 @@ def ask(index: Index, asked: Sequence[Asked], traces: Mapping[str, Mapping[str, 
             )
 
 
-def _names(connection: sa.Connection, one: Asked) -> list[str]:
+def _names(connection: sa.Connection, one: ForgetRequest) -> list[str]:
     """Hashes of all names: those that a kept version tells, and those that only a rename that is long ago knew."""
     documents = schema.documents
     former = sa.select(documents.c.former_names).where(documents.c.document_id == one.document_id)

@@ -19,15 +19,15 @@ from pincite.storage.segments.arrow_rows import Finished
 from pincite.tasks.migration.shadow import Standby, copy_for
 from pincite.tasks.sandbox.pool import Pool, PoolClosed, StageFailed
 from pincite.tasks.steps.embed import EmbedOrder
-from pincite.tasks.steps.observe import Course, Observer
-from pincite.tasks.steps.prepare import Order, document_title
+from pincite.tasks.steps.observe import Observer, StageTimes
+from pincite.tasks.steps.prepare import PrepareRequest, document_title
 from pincite.tasks.steps.publish import Publisher, check_invariants
 
 LEASE_SLACK_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class IndexingContext:
     """What all documents of a run share on their way."""
 
     run: Run
@@ -42,7 +42,7 @@ class Line:
     observer: Observer | None = None
 
 
-def index_document(line: Line, document_id: str) -> str:
+def index_document(line: IndexingContext, document_id: str) -> str:
     """The outcome: indexed, failed or superseded. It stands in the ledger when this returns."""
     deadline_s = line.settings.limits.deadline_s
     line.publisher.expect(1)
@@ -50,7 +50,7 @@ def index_document(line: Line, document_id: str) -> str:
         job = lease(line.run, document_id, line.policy, 2 * deadline_s + LEASE_SLACK_S)
         if job is None:
             return "superseded"
-        course, failure = Course(), None
+        course, failure = StageTimes(), None
         try:
             finished = _finish(line, job, course)
             course.at("publish")
@@ -65,10 +65,10 @@ def index_document(line: Line, document_id: str) -> str:
         line.publisher.expect(-1)
 
 
-def _finish(line: Line, job: Job, course: Course) -> Finished:
+def _finish(line: IndexingContext, job: Job, course: StageTimes) -> Finished:
     deadline = time.monotonic() + line.settings.limits.deadline_s
     prepared: Prepared = line.extraction.run(
-        "prepare", Order(job, line.settings, line.model), line.settings.limits.deadline_s, course.at
+        "prepare", PrepareRequest(job, line.settings, line.model), line.settings.limits.deadline_s, course.at
     )
     texts = tuple(chunk.text for chunk in prepared.chunks)
     left_s = max(deadline - time.monotonic(), 1.0)
@@ -83,7 +83,7 @@ def _finish(line: Line, job: Job, course: Course) -> Finished:
     return replace(one, copies=tuple(copy_for(standby, one) for standby in line.standbys))
 
 
-def document_task(line: Line) -> Task[[str], State | None]:
+def document_task(line: IndexingContext) -> Task[[str], State | None]:
     """The Prefect task of one document, bound to its line here, since Prefect looks into every parameter.
 
     It returns no result: the outcome is in the ledger, and Prefect would keep every result until the flow ends.

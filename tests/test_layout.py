@@ -145,3 +145,12 @@ def test_only_storage_opens_what_is_on_disk() -> None:
     for path in code():
         if path.relative_to(ROOT).parts[0] not in {"storage", "flows"}:
             assert not imports_of(path) & {"duckdb", "sqlite3", "sqlalchemy"}, path
+
+
+def test_a_public_class_name_has_one_meaning() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in code():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}

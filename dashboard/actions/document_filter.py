@@ -14,7 +14,7 @@ LONGEST_REASON = 100_000  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class DocumentFilter:
     """All conditions together; "" admits all."""
 
     state: str = ""

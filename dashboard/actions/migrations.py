@@ -11,18 +11,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pincite.dashboard.state.run_requests import Order, Wish
+from pincite.dashboard.state.run_requests import RequestedRun, RunRequest
 from pincite.dashboard.state.serving import Serving
 from pincite.encoders.models import models_here
 from pincite.flows.deployments.schedule import MIGRATE
 from pincite.schemas.errors import IndexBusy, NotFound, UsageError
 from pincite.storage.locks.run_lock import MIGRATION_FILE, holder, holder_pid
-from pincite.storage.migration.cut_over import Progress, progress_of
+from pincite.storage.migration.cut_over import SpaceProgress, progress_of
 from pincite.storage.migration.state import Blocker, Migration, blockers, changed_since_gate, newest_migration
 from pincite.storage.migration.state import waive as waive_documents
 from pincite.storage.snapshots.spaces import Kept, spaces_of
 from pincite.tasks.chunking.chunk import STRATEGIES
-from pincite.tasks.migration.plan import WAYS, Choice, Way, heading, require
+from pincite.tasks.migration.plan import WAYS, MigrationOptions, Way, heading, require
 from pincite.tasks.steps.configuration import advice
 
 QUESTIONS = "questions"
@@ -33,7 +33,7 @@ _MOST_ORDERS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class MigrationStart:
     """A migration to be begun, or gone on with."""
 
     model: str = ""  # one of `Offered.models`; "" is that of the migration under way, or of the index
@@ -59,14 +59,14 @@ class Seen:
 
     spaces: tuple[Kept, ...]  # the one that is searched first
     migration: Migration | None
-    level: Progress | None
+    level: SpaceProgress | None
     blockers: tuple[Blocker, ...]
     changed: int  # documents of either space since the verdict of the gate
     at_work: str  # who migrates; "" for nobody
     ways: tuple[Way, ...]  # that fit, beside forward
     advice: tuple[str, ...]  # what to write into the settings
     offered: Offered
-    orders: tuple[Order, ...]  # newest first
+    orders: tuple[RequestedRun, ...]  # newest first
 
     @property
     def standing(self) -> str:
@@ -124,7 +124,7 @@ def question_files(served: Serving) -> Mapping[str, Path]:
     return dict(sorted(found.items()))
 
 
-def start(served: Serving, asked: Start) -> Order:
+def start(served: Serving, asked: MigrationStart) -> RequestedRun:
     """Asks for a migration, or for the one under way to go on.
 
     Raises `UsageError` for a model, chunker or question set that is not offered, or when there is nothing to do,
@@ -139,7 +139,7 @@ def start(served: Serving, asked: Start) -> Order:
             f"this server has no questions {asked.questions!r}; it has {', '.join(files) or 'none'}: put a file into "
             f"the folder {QUESTIONS} of the index, or name one in the settings"
         )
-    choice = Choice(
+    choice = MigrationOptions(
         asked.throttle,
         keep_days=asked.keep_days,
         switch=asked.switch,
@@ -157,16 +157,16 @@ def start(served: Serving, asked: Start) -> Order:
         "keep_days": asked.keep_days,
         "switch": asked.switch,
     }
-    return served.runs.ask(Wish(f"Migrate to {to.model}, {to.chunker}", MIGRATE, parameters))
+    return served.runs.ask(RunRequest(f"Migrate to {to.model}, {to.chunker}", MIGRATE, parameters))
 
 
-def go(served: Serving, way: Way, force: str = "") -> Order:
+def go(served: Serving, way: Way, force: str = "") -> RequestedRun:
     """Asks for the switch, the way back, or an end. `force`: why to switch against the gate.
 
     Raises `UsageError` when it does not fit how the migration stands, and `IndexBusy` when one is at work.
     """
     _require_free(served)
-    require(served.index, way, served.settings, Choice())
+    require(served.index, way, served.settings, MigrationOptions())
     migration = newest_migration(served.index)
     assert migration is not None
     if force and migration.gate is None:
@@ -175,7 +175,7 @@ def go(served: Serving, way: Way, force: str = "") -> Order:
         old=f"{migration.source.space.model}, {migration.source.space.chunker}",
         new=f"{migration.target.space.model}, {migration.target.space.chunker}",
     )
-    return served.runs.ask(Wish(words, MIGRATE, {"way": way, "force": force}))
+    return served.runs.ask(RunRequest(words, MIGRATE, {"way": way, "force": force}))
 
 
 _WORDS: Mapping[Way, str] = {
@@ -222,7 +222,7 @@ def _require_free(served: Serving) -> None:
         raise IndexBusy(f"{order.words!r} was asked for and is not done: wait until it ends, or cancel it")
 
 
-def _orders(served: Serving) -> list[Order]:
+def _orders(served: Serving) -> list[RequestedRun]:
     now = time.time()
     ours = [one for one in served.runs.orders() if one.wish.deployment == MIGRATE]
     return [one for one in ours if not one.over or now - one.asked_at < _SHOWN_S][:_MOST_ORDERS]
@@ -230,6 +230,6 @@ def _orders(served: Serving) -> list[Order]:
 
 def _fits(served: Serving, way: Way) -> bool:
     try:
-        return require(served.index, way, served.settings, Choice())
+        return require(served.index, way, served.settings, MigrationOptions())
     except UsageError:
         return False

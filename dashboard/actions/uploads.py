@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 from pincite.dashboard.actions.document_filter import collection_named
 from pincite.dashboard.actions.upload_files import checked_name, put
-from pincite.dashboard.state.run_requests import Order, Wish
+from pincite.dashboard.state.run_requests import RequestedRun, RunRequest
 from pincite.dashboard.state.serving import Serving
 from pincite.schemas.errors import PinciteError
 from pincite.schemas.records import Collection
@@ -20,7 +20,7 @@ class Received:
 
     document: str  # its path in the collection
     collection: str
-    order: Order | None = None
+    order: RequestedRun | None = None
     not_started: str = ""
 
 
@@ -60,7 +60,7 @@ def _store(
         return Received(path, collection.name)
     waited_for = (document_id,) if document_id else ()
     try:
-        order = served.runs.ask(Wish.nightly(f"Index {path}", collection.name, documents=waited_for))
+        order = served.runs.ask(RunRequest.nightly(f"Index {path}", collection.name, documents=waited_for))
     except (PinciteError, OSError) as error:  # the file is stored all the same, and that must be said
         return Received(path, collection.name, not_started=str(error))
     return Received(path, collection.name, order)

@@ -12,7 +12,7 @@ from pincite.dashboard.api.addresses import passage_address
 from pincite.dashboard.api.models import AskBody, AskResult, ServedCitation
 from pincite.dashboard.http.problems import WRITES, described, http_problem, problem_of, response_of
 from pincite.dashboard.state.serving import Asking, Served, Serving
-from pincite.retrieval.answers.ask import Asked
+from pincite.retrieval.answers.ask import AskOutcome
 from pincite.retrieval.answers.ask import ask as ask_index
 from pincite.retrieval.answers.llm_client import Endpoint, stream_answer
 from pincite.retrieval.answers.resolve import resolve
@@ -63,7 +63,7 @@ async def ask(
     return _result(asked, answer)
 
 
-def _ask(served: Serving, body: AskBody) -> Asked:
+def _ask(served: Serving, body: AskBody) -> AskOutcome:
     return ask_index(
         served.searcher,
         body.question,
@@ -75,7 +75,7 @@ def _ask(served: Serving, body: AskBody) -> Asked:
     )
 
 
-def _result(asked: Asked, answer: str | None) -> AskResult:
+def _result(asked: AskOutcome, answer: str | None) -> AskResult:
     resolved = resolve(answer, asked.citations) if answer is not None else None
     return AskResult(
         question=asked.question,
@@ -93,7 +93,7 @@ def _result(asked: Asked, answer: str | None) -> AskResult:
     )
 
 
-def _citations(asked: Asked) -> Iterator[ServedCitation]:
+def _citations(asked: AskOutcome) -> Iterator[ServedCitation]:
     for one in asked.citations:
         stored = asked.texts.get(one.index)
         document_id = stored.document.document_id if stored else ""
@@ -110,7 +110,7 @@ async def _while(lasts: Callable[[], bool], events: AsyncIterator[str]) -> Async
         yield event
 
 
-def _events(asked: Asked, endpoint: Endpoint | None) -> Generator[str, None, None]:
+def _events(asked: AskOutcome, endpoint: Endpoint | None) -> Generator[str, None, None]:
     """Server-sent events; each datum is one line of JSON."""
     if endpoint is not None:
         yield _event("found", _result(asked, None).model_dump_json())

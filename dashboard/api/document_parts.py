@@ -11,7 +11,7 @@ from pincite.dashboard.api.part_models import (
     AttemptList,
     ChunkBody,
     ChunkList,
-    Found,
+    FoundOnPage,
     PageBody,
     TextBody,
     VersionList,
@@ -147,17 +147,19 @@ def _page(served: Serving, document_id: str, number: int) -> PageBody:
     )
 
 
-def _found_on(drawn: Drawn) -> dict[str, list[Found]]:
+def _found_on(drawn: Drawn) -> dict[str, list[FoundOnPage]]:
     sheet = drawn.sheet
     if sheet is None:
         return {}
     return {
-        "blocks": [Found(kind=drawn.kinds[one.block], corners=list(one.corners)) for one in sheet.blocks],
+        "blocks": [
+            FoundOnPage(kind=drawn.kinds[one.block], corners=list(one.corners)) for one in sheet.blocks
+        ],
         "words": [
-            Found(kind="word", text=one.text, confidence=one.confidence, corners=list(one.corners))
+            FoundOnPage(kind="word", text=one.text, confidence=one.confidence, corners=list(one.corners))
             for one in sheet.words
         ],
         "left_out": [
-            Found(kind="left out", text=one.text, corners=list(one.corners)) for one in sheet.left_out
+            FoundOnPage(kind="left out", text=one.text, corners=list(one.corners)) for one in sheet.left_out
         ],
     }

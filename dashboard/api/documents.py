@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from pincite.dashboard.actions.document_filter import LONGEST_REASON, Choice
+from pincite.dashboard.actions.document_filter import LONGEST_REASON, DocumentFilter
 from pincite.dashboard.api.models import (
     MOST_CONTEXT,
     MOST_DOCUMENTS,
@@ -38,7 +38,7 @@ State = Literal["indexed", "failed", "stale", "pending", "running"]
 _Text = Annotated[str, Query(max_length=2_000)]
 
 
-class Chosen:
+class DocumentSelection:
     """Which documents; all that is given must hold."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Chosen:
         order: Annotated[Order, Query(description="`path` is by source, then path")] = "path",
         descending: Annotated[bool, Query()] = False,
     ) -> None:
-        self.choice = Choice(
+        self.choice = DocumentFilter(
             state or "", collection, words, stage, kind, reason, order=order, down=descending
         )
 
@@ -60,7 +60,7 @@ class Chosen:
 @router.get("", responses=described(404, *READS))
 async def documents(
     served: Served,
-    chosen: Annotated[Chosen, Depends()],
+    chosen: Annotated[DocumentSelection, Depends()],
     limit: Annotated[int, Query(ge=1, le=MOST_DOCUMENTS)] = 100,
     after: Annotated[str, Query(max_length=200, description="`next` of the page before")] = "",
 ) -> DocumentPage:

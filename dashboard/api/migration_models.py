@@ -7,15 +7,15 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from pincite.dashboard.actions.migrations import Seen, Start
+from pincite.dashboard.actions.migrations import MigrationStart, Seen
 from pincite.dashboard.api.run_models import OrderBody, order_body
-from pincite.evaluation.gate.table import Measured
+from pincite.evaluation.gate.table import MeasuredMetric
 from pincite.storage.migration.state import Migration
 from pincite.storage.snapshots.spaces import Kept
 from pincite.tasks.migration.plan import Way
 
 Short = Annotated[str, Field(max_length=1_000)]
-_MEASURED = TypeAdapter(list[Measured])
+_MEASURED = TypeAdapter(list[MeasuredMetric])
 
 
 class _Body(BaseModel):
@@ -34,8 +34,10 @@ class StartBody(_Body):
     )
     switch: bool = Field(default=False, description="switch when it is built, or wait for the word")
 
-    def start(self) -> Start:
-        return Start(self.model, self.chunker, self.throttle, self.questions, self.keep_days, self.switch)
+    def start(self) -> MigrationStart:
+        return MigrationStart(
+            self.model, self.chunker, self.throttle, self.questions, self.keep_days, self.switch
+        )
 
 
 class SwitchBody(_Body):
@@ -109,7 +111,7 @@ class GateBody(BaseModel):
     forced: str = Field(description='why it was set aside; "" when it was not')
     reasons: list[str] = Field(description="why not; empty when it is let in")
     notes: list[str]
-    measured: list[Measured]
+    measured: list[MeasuredMetric]
     questions: str = Field(description="name of the file")
     versions: dict[str, int] = Field(
         description="of the index, at which the old and the new space were evaluated"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pincite.dashboard.views.passages import Passage
+from pincite.dashboard.views.passages import DocumentPassage
 from pincite.dashboard.views.rank_explanation import Why
 from pincite.retrieval.answers.citations import Citation
 from pincite.retrieval.answers.resolve import Unresolved
@@ -153,7 +153,7 @@ class DocumentPage(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class PassageBody(Passage):
+class PassageBody(DocumentPassage):
     """A stretch of a document's canonical text; offsets are code points, half open.
 
     `left` counts the characters behind `after`; `stale` says why this is not the text of the document now.

@@ -53,7 +53,7 @@ class ChunkList(BaseModel):
     next: int | None = Field(description="`first` of the next page; null on the last")
 
 
-class Found(BaseModel):
+class FoundOnPage(BaseModel):
     """Something on a page. Corners are (x, y) in points of the page as shown, from the upper left on clockwise."""
 
     kind: str
@@ -69,6 +69,6 @@ class PageBody(BaseModel):
     image: str | None = Field(description="base64")
     image_type: str | None
     missing: str | None = Field(description="why there is no image")
-    blocks: list[Found] = []
-    words: list[Found] = []
-    left_out: list[Found] = []
+    blocks: list[FoundOnPage] = []
+    words: list[FoundOnPage] = []
+    left_out: list[FoundOnPage] = []

@@ -6,10 +6,10 @@ from typing import Annotated
 from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from pincite.dashboard.actions.document_filter import LONGEST_REASON, Choice
+from pincite.dashboard.actions.document_filter import LONGEST_REASON, DocumentFilter
 from pincite.dashboard.api.addresses import order_address
-from pincite.dashboard.state.progress_feed import Progress
-from pincite.dashboard.state.run_requests import Order
+from pincite.dashboard.state.progress_feed import RunProgress
+from pincite.dashboard.state.run_requests import RequestedRun
 from pincite.storage.queries.overview import RunRow
 
 MOST_NAMED = 10_000  # documents of one request
@@ -93,8 +93,8 @@ class RetryBody(BaseModel):
     reason: str = Field(default="", max_length=LONGEST_REASON, description="the whole reason")
     all: bool = False
 
-    def choice(self) -> Choice:
-        return Choice(
+    def choice(self) -> DocumentFilter:
+        return DocumentFilter(
             state="failed",
             collection=self.collection,
             words=self.words,
@@ -104,18 +104,18 @@ class RetryBody(BaseModel):
         )
 
 
-def run_body(run: RunRow, progress: Progress | None = None) -> RunBody:
+def run_body(run: RunRow, progress: RunProgress | None = None) -> RunBody:
     outcomes = progress.outcomes if progress and progress.run.run_id == run.run_id else None
     return RunBody(**asdict(run), seconds=run.seconds, outcomes=outcomes)
 
 
-def ordered(response: Response, order: Order) -> OrderBody:
+def ordered(response: Response, order: RequestedRun) -> OrderBody:
     """The answer to who asked for a run: the order, and in Location where to follow it."""
     response.headers["Location"] = order_address(order.order)
     return order_body(order)
 
 
-def order_body(order: Order) -> OrderBody:
+def order_body(order: RequestedRun) -> OrderBody:
     return OrderBody(
         order=order.order,
         words=order.words,

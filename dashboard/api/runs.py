@@ -18,7 +18,7 @@ from pincite.dashboard.api.run_models import (
 )
 from pincite.dashboard.http.problems import READS, WRITES, described
 from pincite.dashboard.state.progress_feed import progress_of
-from pincite.dashboard.state.run_requests import Order, cancel_run
+from pincite.dashboard.state.run_requests import RequestedRun, cancel_run
 from pincite.dashboard.state.serving import Served, Serving
 from pincite.schemas.errors import NotFound, UsageError
 from pincite.storage.queries.overview import run_of
@@ -102,7 +102,7 @@ async def retry(body: RetryBody, served: Served, response: Response) -> OrderBod
     if chosen + (choice.narrow or bool(choice.collection)) + body.all != 1:
         raise UsageError("name documents, or fields that they match, or say all: one of the three")
 
-    def ask() -> Order:
+    def ask() -> RequestedRun:
         if body.documents is not None:
             return retry_chosen(served, body.documents)
         return retry_matching(served, choice)

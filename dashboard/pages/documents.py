@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.responses import Response
 
-from pincite.dashboard.actions.document_filter import LONGEST_REASON, Choice
+from pincite.dashboard.actions.document_filter import LONGEST_REASON, DocumentFilter
 from pincite.dashboard.actions.retries import MOST_RETRIED, retry_chosen, retry_matching
 from pincite.dashboard.http.templating import page
 from pincite.dashboard.pages.runs import live_part
@@ -41,7 +41,9 @@ class Filter:
         order: _Text = "path",
         down: _Text = "",
     ) -> None:
-        self.choice = Choice(state, collection, words, stage, kind, reason, because, order, bool(down))
+        self.choice = DocumentFilter(
+            state, collection, words, stage, kind, reason, because, order, bool(down)
+        )
         fields = asdict(self.choice)
         self.values = fields | {"order": order if order != "path" else "", "down": "yes" if down else ""}
 
@@ -54,8 +56,8 @@ def _posted(
     kind: _FormText = "",
     reason: Annotated[str, Form(max_length=LONGEST_REASON)] = "",
     because: _FormText = "",
-) -> Choice:
-    return Choice(state, collection, words, stage, kind, reason, because)
+) -> DocumentFilter:
+    return DocumentFilter(state, collection, words, stage, kind, reason, because)
 
 
 @router.get("/ui/documents")
@@ -108,7 +110,7 @@ async def row(request: Request, served: Served, document_id: str) -> Response:
 async def retry(
     request: Request,
     served: Served,
-    choice: Annotated[Choice, Depends(_posted)],
+    choice: Annotated[DocumentFilter, Depends(_posted)],
     document: Annotated[list[str] | None, Form(max_length=MOST_RETRIED)] = None,
     every: _FormText = "",
 ) -> Response:

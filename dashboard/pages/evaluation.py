@@ -22,7 +22,7 @@ router = APIRouter(prefix="/ui/evaluation", include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class EvaluationTrend:
     """The kept evaluations of one question set, oldest first, with their trend."""
 
     name: str
@@ -64,9 +64,11 @@ async def report(served: Served, name: str, download: bool = False) -> Response:
     return HTMLResponse(html, headers=headers)
 
 
-def _shown(one: Series) -> Shown:
+def _shown(one: Series) -> EvaluationTrend:
     label = f"Recall@{MAIN_CUT} of {one.name} over {len(one.milestones)} evaluations"
-    return Shown(one.name, one.milestones, line_trend(label, [_point(made) for made in one.milestones]))
+    return EvaluationTrend(
+        one.name, one.milestones, line_trend(label, [_point(made) for made in one.milestones])
+    )
 
 
 def _point(made: Milestone) -> tuple[str, float, float, float]:

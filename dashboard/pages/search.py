@@ -48,7 +48,7 @@ class ShownHit:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchFields:
     """What is asked, from the fields of the page's address."""
 
     q: str
@@ -90,7 +90,7 @@ class _Fields(_Filters):
 _FILTERS = tuple(_Filters.model_fields)
 
 
-def _asked(request: Request) -> Asked:
+def _asked(request: Request) -> SearchFields:
     """Validated in one go: as parameters of the endpoint each field takes FastAPI as long as here all do."""
     try:
         given = _Fields.model_validate(dict(request.query_params))
@@ -101,7 +101,7 @@ def _asked(request: Request) -> Asked:
     if mode is None:
         raise UsageError(f"unknown mode {given.mode!r}: use one of {', '.join(MODES)}")
     filters = {name: getattr(given, name) for name in _FILTERS}
-    return Asked(given.q.strip(), mode, bool(given.rerank), given.k, given.threshold, filters)
+    return SearchFields(given.q.strip(), mode, bool(given.rerank), given.k, given.threshold, filters)
 
 
 async def show(request: Request) -> Response:
@@ -113,7 +113,7 @@ async def show(request: Request) -> Response:
 ROUTES = (Route("/ui/search", show),)
 
 
-def _page(scope: Scope, served: Serving, asked: Asked) -> Response:
+def _page(scope: Scope, served: Serving, asked: SearchFields) -> Response:
     return page(
         scope,
         "search.html.j2",
@@ -127,7 +127,7 @@ def _page(scope: Scope, served: Serving, asked: Asked) -> Response:
     )
 
 
-def _found(served: Serving, asked: Asked) -> dict[str, Any]:
+def _found(served: Serving, asked: SearchFields) -> dict[str, Any]:
     known = served.searcher.threshold()
     problem: Problem | None = None
     results: Results | None = None
@@ -158,7 +158,7 @@ def _told(known: Threshold) -> dict[str, Any]:
     }
 
 
-def _shown(asked: Asked, results: Results) -> list[ShownHit]:
+def _shown(asked: SearchFields, results: Results) -> list[ShownHit]:
     marker = Marker(asked.q)
     return [
         ShownHit(

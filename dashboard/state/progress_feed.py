@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pincite.dashboard.http.templating import environment
-from pincite.dashboard.state.run_requests import Order
+from pincite.dashboard.state.run_requests import RequestedRun
 from pincite.dashboard.state.serving import Serving
 from pincite.schemas.errors import IndexBusy
 from pincite.storage.queries.overview import RunRow, outcomes_of, runs_of
@@ -20,7 +20,7 @@ _MOST_ORDERS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """A run that goes on. `done` of `known` documents have their outcome."""
 
     run: RunRow
@@ -39,8 +39,8 @@ class Progress:
 class Live:
     """What one look saw."""
 
-    progress: Progress | None
-    orders: tuple[Order, ...]
+    progress: RunProgress | None
+    orders: tuple[RequestedRun, ...]
 
     @property
     def run(self) -> str | None:
@@ -54,10 +54,10 @@ def live_of(served: Serving) -> Live:
     return Live(progress_of(served.index), tuple(orders[:_MOST_ORDERS]))
 
 
-def progress_of(index: Index) -> Progress | None:
+def progress_of(index: Index) -> RunProgress | None:
     """The run that goes on, with its documents by outcome."""
     run = next((one for one in runs_of(index, 5) if one.state == "running"), None)
-    return None if run is None else Progress(run, dict(outcomes_of(index, run.source, run.run_id)))
+    return None if run is None else RunProgress(run, dict(outcomes_of(index, run.source, run.run_id)))
 
 
 def live_html(live: Live, operator: bool) -> str:

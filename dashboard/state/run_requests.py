@@ -37,7 +37,7 @@ _HOLDS_PINCITE = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RunRequest:
     """A run to be asked for."""
 
     words: str  # for a person
@@ -52,7 +52,7 @@ class Wish:
         collection: str | None = None,
         retry: Sequence[str] | None = None,
         documents: Sequence[str] = (),
-    ) -> "Wish":
+    ) -> "RunRequest":
         """A run over a collection, or all; `retry`: ids of failed documents, () for all of them."""
         parameters = {
             "collection": collection,
@@ -63,11 +63,11 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RequestedRun:
     """A run that was asked for. `state` is Prefect's word for it, "Starting" before Prefect knows it."""
 
     order: str
-    wish: Wish
+    wish: RunRequest
     asked_at: float
     state: str = "Starting"
     message: str = ""
@@ -100,7 +100,7 @@ class Runs:
         self._index = index
         self._command = command
         self._lock = threading.Lock()
-        self._orders: OrderedDict[str, Order] = OrderedDict()
+        self._orders: OrderedDict[str, RequestedRun] = OrderedDict()
         self._process: subprocess.Popen[str] | None = None
         self._served_by: dict[str, subprocess.Popen[str]] = {}
 
@@ -109,9 +109,9 @@ class Runs:
         with self._lock:
             self._running()
 
-    def ask(self, wish: Wish) -> Order:
+    def ask(self, wish: RunRequest) -> RequestedRun:
         """Raises `IndexBusy` when too many are open."""
-        order = Order(secrets.token_hex(8), wish, time.time())
+        order = RequestedRun(secrets.token_hex(8), wish, time.time())
         with self._lock:
             if sum(not one.over for one in self._orders.values()) >= MOST_OPEN:
                 raise IndexBusy(f"{MOST_OPEN} runs are asked for and not done: wait until one ends")
@@ -132,7 +132,7 @@ class Runs:
         for name in over[: max(0, len(self._orders) - MOST_KEPT)]:
             del self._orders[name], self._served_by[name]
 
-    def orders(self) -> tuple[Order, ...]:
+    def orders(self) -> tuple[RequestedRun, ...]:
         """Newest first."""
         with self._lock:
             return tuple(reversed(self._orders.values()))
@@ -141,7 +141,7 @@ class Runs:
         """Whether an order that is not over names the document."""
         return any(not one.over and document_id in one.documents for one in self.orders())
 
-    def order(self, order: str) -> Order:
+    def order(self, order: str) -> RequestedRun:
         """Raises `NotFound` for one that this server does not know, or no longer."""
         with self._lock:
             if order not in self._orders:

@@ -9,7 +9,7 @@ from pincite.schemas.counting import counted
 from pincite.schemas.display import escaped
 from pincite.schemas.records import Chunk
 from pincite.storage.documents.whole import WholeDocument
-from pincite.tasks.inspection.inspect import Inspection, Leaf, Part, Run, leaves_of
+from pincite.tasks.inspection.inspect import Inspection, Leaf, Part, TextRun, leaves_of
 
 _UNSURE = ((60, "poor"), (80, "weak"))
 """Confidence of a word below which it is underlined, and how."""
@@ -37,7 +37,7 @@ def _part(whole: WholeDocument, part: Part) -> Markup:
     return Markup("").join(_runs(whole, list(runs)) for _, runs in groupby(part.runs, lambda run: run.chunk))
 
 
-def _runs(whole: WholeDocument, runs: Sequence[Run]) -> Markup:
+def _runs(whole: WholeDocument, runs: Sequence[TextRun]) -> Markup:
     """Runs of one chunk, or of none, after the chunk's name where it begins."""
     body = "".join(_words(whole.extraction.text, runs))
     ordinal = runs[0].chunk
@@ -47,7 +47,7 @@ def _runs(whole: WholeDocument, runs: Sequence[Run]) -> Markup:
     return Markup(f'{tag}<span class="c{ordinal % 2}" title="chunk {ordinal}">{body}</span>')
 
 
-def _words(text: str, runs: Sequence[Run]) -> Iterator[str]:
+def _words(text: str, runs: Sequence[TextRun]) -> Iterator[str]:
     for run in runs:
         words = escaped(text[run.start : run.end])
         look = next(

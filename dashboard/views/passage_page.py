@@ -6,7 +6,7 @@ The page runs no script and asks no host for anything; all text of documents is 
 import base64
 from collections.abc import Iterator, Sequence
 
-from pincite.dashboard.views.passages import Passage
+from pincite.dashboard.views.passages import DocumentPassage
 from pincite.schemas.counting import counted
 from pincite.schemas.display import escaped, one_line
 from pincite.tasks.extraction.pdf.page_record import IMAGE_TYPE
@@ -36,7 +36,7 @@ figcaption { color: var(--soft); font-size: .85rem; }
 """
 
 
-def page_of_passage(passage: Passage, pages: Sequence[PassagePage] = (), missing: str = "") -> str:
+def page_of_passage(passage: DocumentPassage, pages: Sequence[PassagePage] = (), missing: str = "") -> str:
     """The whole page. `missing`: why a document with pages is shown without their images."""
     name = escaped(one_line(passage.document))
     places = " ".join(f"<code>{escaped(place)}</code>" for place in passage.places)

@@ -22,7 +22,7 @@ MOST_PAGES = 6  # of one passage that are shown
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class DocumentPassage:
     """A stretch of a document's canonical text with what stands around it."""
 
     document: str
@@ -53,7 +53,7 @@ class Passage:
 
 def open_passage(
     index: Index, name: str, context: int, version: int | None = None
-) -> tuple[Passage, StoredText]:
+) -> tuple[DocumentPassage, StoredText]:
     """The passage of a name as a search prints it, with up to `context` characters on each side.
 
     From a version, the newest if none is named.
@@ -73,7 +73,7 @@ def open_passage(
 
 def open_stretch(
     index: Index, document_id: str, start: int, end: int, context: int, version: int | None = None
-) -> tuple[Passage, StoredText]:
+) -> tuple[DocumentPassage, StoredText]:
     """`text[start:end]` of a document with up to `context` characters on each side, from a version or the newest.
 
     Raises `NotFound` for a document that is not there and a range that its text does not have.
@@ -94,7 +94,7 @@ def open_stretch(
         )
     places = overlapping(stored.places, start, end)
     after = stored.text[end : end + context]
-    passage = Passage(
+    passage = DocumentPassage(
         document=document.path,
         document_id=document.document_id,
         title=document.title,

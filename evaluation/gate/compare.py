@@ -6,7 +6,7 @@ from pincite.evaluation.comparing import DESTROYED, Stage, corrected, pairs_of
 from pincite.evaluation.statistics import ALPHA
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import UsageError
-from pincite.schemas.evaluation import Judged, Outcome, Pair, Result, Verdict
+from pincite.schemas.evaluation import Judged, Pair, QuestionOutcome, Result, Verdict
 
 _LOST = ("not-in-text", "no-document", "no-page")
 """Faults that a question has when the index lost what it is judged by."""
@@ -65,7 +65,7 @@ def _pairs(new: Rows, old: Rows, common: Sequence[str], candidate: Result, basel
     both = [one for one in common if new[one].role == "answerable" == old[one].role]
     truths = {new[one].question_id: tuple(new[one].ground.split(":", 1)) for one in both}
     first, second = (
-        [Outcome(new[one].question_id, rows[one].rank, bool(rows[one].destroyed)) for one in both]
+        [QuestionOutcome(new[one].question_id, rows[one].rank, bool(rows[one].destroyed)) for one in both]
         for rows in (old, new)
     )
     stage = Stage("gate", _title(baseline), _title(candidate))

@@ -11,7 +11,7 @@ from pincite.evaluation.report.report import html
 from pincite.evaluation.results import result_of
 from pincite.schemas.errors import UsageError
 from pincite.schemas.evaluation import Evaluation, QuestionSet, Result, Verdict
-from pincite.schemas.records import Outcome
+from pincite.schemas.records import CollectionOutcome
 from pincite.schemas.settings import Settings
 from pincite.storage.kept_evaluations import find, keep, keep_report, kept, read
 from pincite.storage.queries.calibrations import latest_calibration
@@ -64,7 +64,7 @@ def guard(
     return Guarded(evaluation, result, gate(result, old))
 
 
-def evaluation_due(settings: Settings, outcomes: Sequence[Outcome]) -> bool:
+def evaluation_due(settings: Settings, outcomes: Sequence[CollectionOutcome]) -> bool:
     """Whether the settings name a question set and the runs changed what can be found."""
     return bool(settings.questions) and any(one.counts.indexed or one.counts.deleted for one in outcomes)
 

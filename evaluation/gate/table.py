@@ -10,7 +10,7 @@ from pincite.schemas.evaluation import Judged, Mean, Pair, Result, Share, Verdic
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredMetric:
     """One metric on the questions that both were judged by. `whole` counts needles that some chunk holds whole."""
 
     metric: str  # recall@1, recall@4, recall@8, recall@20, whole
@@ -23,7 +23,7 @@ class Measured:
     p_holm: float | None
 
 
-def measured(verdict: Verdict, candidate: Result, baseline: Result) -> tuple[Measured, ...]:
+def measured(verdict: Verdict, candidate: Result, baseline: Result) -> tuple[MeasuredMetric, ...]:
     """One a pair of the verdict of `gate(candidate, baseline)`, in its order; Holm's p runs over all of them."""
     new, old = _answered(candidate), _answered(baseline)
     common = [one for one in new if one in old]
@@ -40,11 +40,11 @@ def _answered(result: Result) -> dict[str, Judged]:
     }
 
 
-def _measure(pair: Pair, p_holm: float | None, old: list[Judged]) -> Measured:
+def _measure(pair: Pair, p_holm: float | None, old: list[Judged]) -> MeasuredMetric:
     had = _whole(old) if pair.metric == DESTROYED else _found(old, int(pair.metric.partition("@")[2]))
     won, lost = len(pair.won), len(pair.lost)
     both = had - lost
-    return Measured(
+    return MeasuredMetric(
         metric="whole" if pair.metric == DESTROYED else pair.metric,
         old=share(had, pair.of),
         new=share(both + won, pair.of),

@@ -49,7 +49,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CurveLine:
     """Shares in [0, 1] over the same x as the other lines; `look` is a class of the style sheet."""
 
     label: str
@@ -109,7 +109,7 @@ def bars(name: str, description: str, rows: Sequence[Bar]) -> str:
     return _svg(name, description, height, parts)
 
 
-def stacked(name: str, description: str, x: Sequence[float], layers: Sequence[Line], mark: float) -> str:
+def stacked(name: str, description: str, x: Sequence[float], layers: Sequence[CurveLine], mark: float) -> str:
     """Areas upon each other, the first at the bottom; `mark` is the x that the index uses."""
     parts = []
     below = [0.0] * len(x)
@@ -121,7 +121,7 @@ def stacked(name: str, description: str, x: Sequence[float], layers: Sequence[Li
     return _svg(name, description, _CURVE, [*parts, *_curve_axes(x, mark)])
 
 
-def curves(name: str, description: str, x: Sequence[float], lines: Sequence[Line], mark: float) -> str:
+def curves(name: str, description: str, x: Sequence[float], lines: Sequence[CurveLine], mark: float) -> str:
     """Steps over x, a line each."""
     parts = [
         f'<polyline class="curve {line.look}" points="{_points(_steps(x, line.shares))}"/>' for line in lines

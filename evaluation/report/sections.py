@@ -8,7 +8,17 @@ from markupsafe import Markup
 from pincite.evaluation.comparing import METRICS, decimal
 from pincite.evaluation.metrics import CUTS
 from pincite.evaluation.refusal import REMOVED
-from pincite.evaluation.report.plots import Bar, Duel, Interval, Line, bars, curves, duels, intervals, stacked
+from pincite.evaluation.report.plots import (
+    Bar,
+    CurveLine,
+    Duel,
+    Interval,
+    bars,
+    curves,
+    duels,
+    intervals,
+    stacked,
+)
 from pincite.evaluation.report.wording import (
     destroyed_words,
     in_use,
@@ -22,7 +32,7 @@ from pincite.evaluation.report.wording import (
     what_changes,
 )
 from pincite.schemas.counting import counted
-from pincite.schemas.evaluation import Evaluation, LossStage, Pair, RefusalPoint, Scores, Share
+from pincite.schemas.evaluation import Evaluation, LossStage, Pair, RefusalPoint, Share, StrategyScores
 
 _LOOKS = ("first", "second", "third", "fourth", "fifth")
 
@@ -88,7 +98,7 @@ def _recall_rows(evaluation: Evaluation, k: int) -> list[Interval]:
     ]
 
 
-def _recall_description(strategies: Sequence[Scores], k: int) -> str:
+def _recall_description(strategies: Sequence[StrategyScores], k: int) -> str:
     return "; ".join(f"{one.strategy.name} {_counted(one.recall[k])}" for one in strategies)
 
 
@@ -213,7 +223,7 @@ def chunks(evaluation: Evaluation) -> Section:
     return Section((destroyed_words(main),) if main else (), (plot,) if main else (), columns, table)
 
 
-def _index_name(scores: Scores, evaluation: Evaluation) -> str:
+def _index_name(scores: StrategyScores, evaluation: Evaluation) -> str:
     strategy = scores.strategy
     other = strategy.model != evaluation.space.model
     return f"{strategy.chunker}@{strategy.model}" if other else strategy.chunker
@@ -263,9 +273,9 @@ def refusal(evaluation: Evaluation) -> Section:
 def _answered(evaluation: Evaluation, x: Sequence[float], asked: int) -> str:
     points = evaluation.refusal
     layers = [
-        Line("right", "right", tuple(point.right / asked for point in points)),
-        Line("wrong", "wrong", tuple(point.wrong / asked for point in points)),
-        Line("refused", "refused", tuple(point.refused / asked for point in points)),
+        CurveLine("right", "right", tuple(point.right / asked for point in points)),
+        CurveLine("wrong", "wrong", tuple(point.wrong / asked for point in points)),
+        CurveLine("refused", "refused", tuple(point.refused / asked for point in points)),
     ]
     point = in_use(evaluation)
     counts = f"{point.right} right, {point.wrong} wrong, {point.refused} refused of {asked}"
@@ -273,17 +283,21 @@ def _answered(evaluation: Evaluation, x: Sequence[float], asked: int) -> str:
     return stacked("Questions that have an answer", description, x, layers, evaluation.threshold)
 
 
-def _bluff_lines(points: Sequence[RefusalPoint]) -> list[Line]:
+def _bluff_lines(points: Sequence[RefusalPoint]) -> list[CurveLine]:
     lines = []
     for place, kind in enumerate(points[0].bluffs):
         if kind.of:
             shares = tuple(point.bluffs[place].answered / kind.of for point in points)
-            lines.append(Line(f"{kind.kind or 'no kind'} ({kind.of})", _LOOKS[place % len(_LOOKS)], shares))
+            lines.append(
+                CurveLine(f"{kind.kind or 'no kind'} ({kind.of})", _LOOKS[place % len(_LOOKS)], shares)
+            )
     removed = points[0].removed
     if removed.of:
         shares = tuple(point.removed.answered / removed.of for point in points)
         lines.append(
-            Line(f"{REMOVED}: the answerable ones, their passages hidden ({removed.of})", "control", shares)
+            CurveLine(
+                f"{REMOVED}: the answerable ones, their passages hidden ({removed.of})", "control", shares
+            )
         )
     return lines
 

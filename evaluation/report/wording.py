@@ -5,7 +5,15 @@ from dataclasses import dataclass
 
 from pincite.evaluation.statistics import ALPHA
 from pincite.schemas.counting import counted
-from pincite.schemas.evaluation import LOSS_STAGES, Evaluation, Loss, LossStage, Pair, RefusalPoint, Scores
+from pincite.schemas.evaluation import (
+    LOSS_STAGES,
+    Evaluation,
+    Loss,
+    LossStage,
+    Pair,
+    RefusalPoint,
+    StrategyScores,
+)
 
 _MAIN_CUT = 4  # passages that a reader is given, by which the page sums up
 
@@ -32,13 +40,13 @@ def summary(evaluation: Evaluation) -> list[str]:
     return [one for one in said if one]
 
 
-def main_scores(evaluation: Evaluation) -> Scores | None:
+def main_scores(evaluation: Evaluation) -> StrategyScores | None:
     """The index as it is; None when no question has an answer."""
     main = next(one for one in evaluation.strategies if one.strategy.name == evaluation.main)
     return main if main.recall[_MAIN_CUT].of else None
 
 
-def recall_words(evaluation: Evaluation, main: Scores) -> str:
+def recall_words(evaluation: Evaluation, main: StrategyScores) -> str:
     share = main.recall[_MAIN_CUT]
     return (
         f"The index as it is puts a right passage among the first {_MAIN_CUT} for {share.count:,} of "
@@ -47,7 +55,7 @@ def recall_words(evaluation: Evaluation, main: Scores) -> str:
     )
 
 
-def destroyed_words(main: Scores) -> str:
+def destroyed_words(main: StrategyScores) -> str:
     share = main.destroyed
     if not share.of:
         return ""

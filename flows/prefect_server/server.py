@@ -92,25 +92,25 @@ def prefect_api(home: Path, scheduling: bool = False) -> Iterator[str]:
 
 
 @contextmanager
-def starting(home: Path, scheduling: bool = False) -> Iterator["Start"]:
+def starting(home: Path, scheduling: bool = False) -> Iterator["StartedServer"]:
     """A server that starts while other work goes on; `ready()` of what comes back waits for it."""
     if url := os.environ.get("PREFECT_API_URL"):
         with _environment({"DO_NOT_TRACK": "1"}):
-            yield Start(url)
+            yield StartedServer(url)
         return
     with _slot(home) as slot:
         password = f"pincite:{secrets.token_urlsafe(24)}"
         server = _spawn(slot, password, scheduling)
         try:
             with _environment({**_QUIET, "PREFECT_HOME": str(slot)}, drop=_foreign()):
-                yield Start("", slot, password, server)
+                yield StartedServer("", slot, password, server)
         finally:
             _stop(server)
             (slot / "server.pid").unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartedServer:
     """A server that was started, or one that stood already (then only `url` is set)."""
 
     url: str

@@ -26,7 +26,7 @@ from pincite.console import (
 from pincite.flows.settings import load_settings
 from pincite.output import check_target, write_whole
 from pincite.retrieval.answers.annotations import annotation, annotation_page
-from pincite.retrieval.answers.ask import Asked
+from pincite.retrieval.answers.ask import AskOutcome
 from pincite.retrieval.answers.ask import ask as ask_index
 from pincite.retrieval.answers.citations import Citation
 from pincite.retrieval.answers.llm_client import KEY_VARIABLE, Endpoint, endpoint_of, stream_answer
@@ -90,7 +90,7 @@ def ask(
         raise typer.Exit(ExitCode.FELL_SHORT)
 
 
-def _as_json(asked: Asked, endpoint: Endpoint | None) -> None:
+def _as_json(asked: AskOutcome, endpoint: Endpoint | None) -> None:
     """Prints the result also when the endpoint fails: the citations are good without an answer."""
     answer: str | None = None
     if endpoint is not None:
@@ -103,7 +103,7 @@ def _as_json(asked: Asked, endpoint: Endpoint | None) -> None:
 
 
 def _print_json(
-    asked: Asked, answer: str | None, resolved: Resolved | None, error: str | None = None
+    asked: AskOutcome, answer: str | None, resolved: Resolved | None, error: str | None = None
 ) -> None:
     unresolved = [*asked.unproved, *(resolved.unresolved if resolved else ())]
     print_json(
@@ -124,7 +124,7 @@ def _print_json(
     )
 
 
-def _as_text(asked: Asked, endpoint: Endpoint | None) -> None:
+def _as_text(asked: AskOutcome, endpoint: Endpoint | None) -> None:
     if endpoint is None:
         say(shown(asked.prompt or ""))
         say("")
@@ -169,7 +169,7 @@ def _show_unresolved(unresolved: Sequence[Unresolved]) -> None:
         say(f"  {one.kind} {one_line(one.text)} ({one_line(one.reason)})")
 
 
-def _write_annotations(target: Path, asked: Asked) -> None:
+def _write_annotations(target: Path, asked: AskOutcome) -> None:
     """The verified citations: a selector for words that are not there would be a lie."""
     made = [
         annotation(asked.texts[one.index], one.start, one.end, one.locator)

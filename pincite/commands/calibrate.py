@@ -17,7 +17,7 @@ from pincite.console import (
     print_table,
     say,
 )
-from pincite.evaluation.calibration import Calibrated, Costs, Measured, calibrate
+from pincite.evaluation.calibration import Calibrated, Costs, MeasuredThreshold, calibrate
 from pincite.evaluation.distances import Far, measure_distances
 from pincite.evaluation.questions import read_questions
 from pincite.flows.settings import load_settings
@@ -95,7 +95,7 @@ def _print(chosen: Calibrated, kept: bool, index: Path) -> None:
     )
 
 
-def _thinned(chosen: Calibrated) -> list[Measured]:
+def _thinned(chosen: Calibrated) -> list[MeasuredThreshold]:
     """Some of the sweep, the chosen threshold among them."""
     step = max(1, len(chosen.swept) // _SHOWN)
     return [
@@ -105,13 +105,13 @@ def _thinned(chosen: Calibrated) -> list[Measured]:
     ]
 
 
-def _row(one: Measured, chosen: float, kinds: list[str]) -> list[str]:
+def _row(one: MeasuredThreshold, chosen: float, kinds: list[str]) -> list[str]:
     mark = "*" if one.threshold == chosen else " "
     shares = (one.answered, one.right, one.refused, *(one.bluffs.get(kind) for kind in kinds))
     return [f"{mark} {one.threshold:g}", f"{one.cost:.3f}", *(_count(share) for share in shares)]
 
 
-def _lines(one: Measured) -> Iterator[tuple[str, Share]]:
+def _lines(one: MeasuredThreshold) -> Iterator[tuple[str, Share]]:
     yield "answered", one.answered
     yield "answered with a correct passage", one.right
     yield "wrongly refused", one.refused

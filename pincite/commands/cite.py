@@ -9,7 +9,7 @@ import typer
 
 from pincite.console import DEFAULT_INDEX, IndexOption, JsonOption, complain, one_line, print_json, say, shown
 from pincite.dashboard.views.passage_page import page_of_passage
-from pincite.dashboard.views.passages import Passage, has_pages, open_passage, page_images
+from pincite.dashboard.views.passages import DocumentPassage, has_pages, open_passage, page_images
 from pincite.flows.settings import load_settings
 from pincite.output import check_target, write_whole
 from pincite.retrieval.answers.annotations import annotation as annotation_of
@@ -60,7 +60,7 @@ def cite(
         _show(found)
 
 
-def _show(found: Passage) -> None:
+def _show(found: DocumentPassage) -> None:
     say(" ".join(filter(None, [one_line(found.document), *found.places, found.over])))
     if found.title != found.document:
         say(one_line(found.title))

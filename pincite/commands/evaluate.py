@@ -29,7 +29,15 @@ from pincite.flows.settings import load_settings
 from pincite.output import check_target, write_whole
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import UsageError
-from pincite.schemas.evaluation import LOSS_STAGES, Evaluation, Mean, RefusalPoint, Scores, Share, Verdict
+from pincite.schemas.evaluation import (
+    LOSS_STAGES,
+    Evaluation,
+    Mean,
+    RefusalPoint,
+    Share,
+    StrategyScores,
+    Verdict,
+)
 from pincite.storage.kept_evaluations import kept
 from pincite.storage.snapshots.index import Index
 
@@ -162,14 +170,14 @@ def _show(guarded: Guarded) -> None:
         _show_verdict(guarded.verdict)
 
 
-def _show_strategies(strategies: Sequence[Scores]) -> None:
+def _show_strategies(strategies: Sequence[StrategyScores]) -> None:
     """Shares with their 95 % intervals; two phrasings of a needle are counted as two."""
     columns = ["strategy", "n", *(f"R@{k}" for k in CUTS), "MRR", "destroyed"]
     costs = ["chunks", "word-pieces", "header", "over window"]
     print_table([*columns, *costs], [_strategy_row(one) for one in strategies])
 
 
-def _strategy_row(one: Scores) -> list[object]:
+def _strategy_row(one: StrategyScores) -> list[object]:
     header = "–" if one.cost.header_share is None else f"{one.cost.header_share:.0%}"
     return [
         *(one.strategy.name, len(one.outcomes)),

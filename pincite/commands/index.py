@@ -9,7 +9,7 @@ import typer
 
 from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
 from pincite.flows.settings import load_settings
-from pincite.retry_output import Asked
+from pincite.retry_output import RequestedDocuments
 from pincite.run_output import finish, known_collections, run_all
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import UsageError
@@ -20,7 +20,7 @@ from pincite.storage.runs.collections import read_collections, require_known
 from pincite.storage.runs.registration import drop_collection
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.sources.source import address_of
-from pincite.tasks.steps.plan import Choice, chosen_collections
+from pincite.tasks.steps.plan import CollectionChoice, chosen_collections
 
 
 def index(
@@ -52,7 +52,7 @@ def index(
 ) -> None:
     """Bring the index up to date with a source: new, changed, deleted, stale and retryable documents."""
     settings = load_settings(chunker=chunker, model=model, workers=workers)
-    choice = Choice(source, collection, _given(include), _given(exclude))
+    choice = CollectionChoice(source, collection, _given(include), _given(exclude))
     known = known_collections(index)
     if drop:
         _drop(known, index, choice, confirm_deletions, json)
@@ -67,7 +67,7 @@ def _given(patterns: list[str] | None) -> tuple[str, ...] | None:
 
 
 def _drop(
-    known: Sequence[Collection], index: Path, choice: Choice, confirmed: int | None, as_json: bool
+    known: Sequence[Collection], index: Path, choice: CollectionChoice, confirmed: int | None, as_json: bool
 ) -> None:
     collection = _dropped(known, choice)
     with Index.open(index) as opened:
@@ -79,7 +79,7 @@ def _drop(
     raise typer.Exit(ExitCode.WELL)
 
 
-def _dropped(known: Sequence[Collection], choice: Choice) -> Collection:
+def _dropped(known: Sequence[Collection], choice: CollectionChoice) -> Collection:
     if choice.source is None and choice.collection is None:
         raise UsageError("--drop needs the source or the --collection to drop")
     source = None if choice.source is None else address_of(choice.source)
@@ -115,7 +115,7 @@ def retry(
         say(f"Nothing to retry: {others if failed else 'no document is failed'}.")
     sources = {one.source for one in chosen}
     ids = tuple(sorted(one.document_id for one in chosen))
-    asked = Asked(frozenset(one.document_id for one in failed), frozenset(ids), time.time())
+    asked = RequestedDocuments(frozenset(one.document_id for one in failed), frozenset(ids), time.time())
     done = run_all([one for one in known if one.source in sources], index, settings, ids) if ids else []
     finish(done, index, settings, json, asked)
 

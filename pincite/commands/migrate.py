@@ -24,13 +24,13 @@ from pincite.schemas.errors import IndexBusy, UsageError
 from pincite.schemas.records import Space
 from pincite.schemas.settings import Settings
 from pincite.storage.locks.run_lock import MIGRATION_FILE, holder
-from pincite.storage.migration.cut_over import Progress as Level
+from pincite.storage.migration.cut_over import SpaceProgress as Level
 from pincite.storage.migration.cut_over import progress_of
 from pincite.storage.migration.state import Blocker, Migration, blockers, changed_since_gate, newest_migration
 from pincite.storage.queries.index_report import index_report
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.spaces import Kept, spaces_of
-from pincite.tasks.migration.plan import Choice, Way, heading, is_level, require
+from pincite.tasks.migration.plan import MigrationOptions, Way, heading, is_level, require
 from pincite.tasks.steps.configuration import advice
 
 _MOST_NAMED = 20
@@ -74,7 +74,7 @@ def migrate(
             "choose one of --status, --rollback, --abort and --remove-old, or say where to go with --model or "
             "--chunker"
         )
-    choice = Choice(
+    choice = MigrationOptions(
         throttle,
         tuple(waive or ()),
         questions,
@@ -95,7 +95,7 @@ def migrate(
         raise typer.Exit(ExitCode.FELL_SHORT)
 
 
-def _do(path: Path, way: Way, choice: Choice) -> bool:
+def _do(path: Path, way: Way, choice: MigrationOptions) -> bool:
     """Whether it came to what was asked for. A Prefect server is started only for what takes a while."""
     settings = load_settings()
     with Index.open(path) as index:
@@ -126,7 +126,7 @@ def _plan(index: Index, way: Way, to: Settings) -> str:
     return f"to {to.model}, {to.chunker}: {much}"
 
 
-def _run(path: Path, way: Way, choice: Choice) -> bool:
+def _run(path: Path, way: Way, choice: MigrationOptions) -> bool:
     """As a run of the flow, with a bar of what the ledger says of it."""
     from pincite.flows.prefect_server.server import prefect_api
 

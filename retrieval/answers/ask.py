@@ -16,7 +16,7 @@ from pincite.storage.documents.texts import StoredText
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskOutcome:
     """What a question found. A refusal has no prompt and no citations: there is nothing to ask a model."""
 
     question: str
@@ -40,7 +40,7 @@ def ask(
     *,
     filters: Filters = NO_FILTERS,
     rerank: bool = False,
-) -> Asked:
+) -> AskOutcome:
     """At most four passages under the threshold, as a prompt and its citations.
 
     Without a threshold it is the one that was measured on the index, or the default one. Each quote is read again
@@ -62,7 +62,7 @@ def ask(
         if problem:
             unproved.append(Unresolved("quote", citation.quote, f"source {index}, {hit.document}: {problem}"))
     prompt = None if results.refused else prompt_of(question, citations)
-    return Asked(
+    return AskOutcome(
         question=question,
         threshold=used.distance,
         doubt=used.warning,

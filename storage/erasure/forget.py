@@ -17,7 +17,7 @@ from pincite.storage.locks.reader_leases import living
 from pincite.storage.objects.disk_errors import writable
 from pincite.storage.runs.runs import begin_run, finish_run
 from pincite.storage.snapshots.index import Index
-from pincite.storage.tombstones import Asked, ask, mark_proven, unfinished
+from pincite.storage.tombstones import ForgetRequest, ask, mark_proven, unfinished
 
 QUOTED = "removed: it quoted a document that was forgotten"
 
@@ -33,7 +33,7 @@ class Forgotten:
     readers: tuple[str, ...]  # processes that may have it in memory until they end or search again
 
 
-def forget(index: Index, asked: Sequence[Asked]) -> Forgotten:
+def forget(index: Index, asked: Sequence[ForgetRequest]) -> Forgotten:
     """Erases documents from every version and scans the folder. Raises `IndexBusy`.
 
     Killed half way, the next run of any kind finishes it, and `verify_forgotten` makes the proof.
@@ -88,7 +88,7 @@ def verify_forgotten(index: Index) -> Verified:
     return Verified(traces.document_ids, proof)
 
 
-def _copies(index: Index, asked: Sequence[Asked]) -> tuple[str, ...]:
+def _copies(index: Index, asked: Sequence[ForgetRequest]) -> tuple[str, ...]:
     """Names of other documents, living or in an older version, that have or had the bytes which these have."""
     documents, revisions = schema.documents, schema.revisions
     ids = [one.document_id for one in asked]

@@ -15,7 +15,7 @@ from pincite.storage.erasure.fingerprints import SHORTEST, Fingerprint, digest_o
 from pincite.storage.ledger import schema, transactions
 from pincite.storage.segments.segment import read_segment
 from pincite.storage.snapshots.index import Index
-from pincite.storage.tombstones import Asked
+from pincite.storage.tombstones import ForgetRequest
 
 STRETCH = 40  # characters of a text that are looked for as one
 MOST_STRETCHES = 48  # of one text
@@ -131,7 +131,7 @@ class Said:
         return tuple(dict.fromkeys(stretch for text in self.texts for stretch in _stretches(text)))
 
 
-def recall(index: Index, asked: Iterable[Asked]) -> dict[str, Said]:
+def recall(index: Index, asked: Iterable[ForgetRequest]) -> dict[str, Said]:
     """What documents said in all versions, by id, as far as it is still there."""
     paths = {one.document_id: one.paths for one in asked}
     revisions = schema.revisions

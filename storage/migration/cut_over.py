@@ -213,7 +213,7 @@ def snapshot_of(index: Index, space_id: int) -> Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SpaceProgress:
     """How much of the live space another one has. Chunks are those of the live space."""
 
     documents: int
@@ -234,7 +234,7 @@ class Progress:
         return (self.chunks - self.chunks_done) / self.chunks_per_s if self.chunks_per_s else None
 
 
-def progress_of(index: Index, migration: Migration) -> Progress:
+def progress_of(index: Index, migration: Migration) -> SpaceProgress:
     """How far the newer space of a migration, or after a switch the older one, is level with the live one."""
     with transactions.reading(index.engine) as connection:
         live_id, _ = schema.live_space(connection, schema.current_version(connection))
@@ -245,7 +245,7 @@ def progress_of(index: Index, migration: Migration) -> Progress:
             connection, migration, other.space_id, began if migration.stage == "building" else None
         )
     done = [row for key, row in ours.items() if key in theirs and theirs[key].revision == row.revision]
-    return Progress(
+    return SpaceProgress(
         documents=len(ours),
         documents_done=len(done),
         chunks=sum(row.chunks for row in ours.values()),

@@ -15,7 +15,7 @@ _AT_ONCE = 30_000  # values of one statement: SQLite takes 32,766
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class RetryCandidate:
     """A document as far as it matters for a retry."""
 
     document_id: str
@@ -24,7 +24,7 @@ class Chosen:
     collection: str
 
 
-def chosen_documents(index: Index, document_ids: Sequence[str]) -> tuple[Chosen, ...]:
+def chosen_documents(index: Index, document_ids: Sequence[str]) -> tuple[RetryCandidate, ...]:
     """The documents of these ids, each once, sorted by id. Raises `NotFound` naming one that is not there."""
     documents = schema.documents
     columns = documents.c.document_id, documents.c.path, documents.c.state, documents.c.source
@@ -40,7 +40,7 @@ def chosen_documents(index: Index, document_ids: Sequence[str]) -> tuple[Chosen,
     if len(rows) < len(wanted):
         missing = min(set(wanted) - {row.document_id for row in rows})
         raise NotFound(f"the index has no document {missing!r}: `pincite documents` lists them")
-    return tuple(Chosen(row.document_id, row.path, row.state, names[row.source]) for row in rows)
+    return tuple(RetryCandidate(row.document_id, row.path, row.state, names[row.source]) for row in rows)
 
 
 def reason_digest(reason: str) -> str:

@@ -15,7 +15,7 @@ from pincite.schemas.records import Block
 UNIT_TOLERANCE = 1e-5
 
 
-class Passage(Protocol):
+class ChunkLike(Protocol):
     """What a chunk has in memory and on disk alike."""
 
     @property
@@ -28,7 +28,7 @@ class Passage(Protocol):
     def end(self) -> int: ...
 
 
-def slice_problems(text: str, chunks: Sequence[Passage]) -> list[str]:
+def slice_problems(text: str, chunks: Sequence[ChunkLike]) -> list[str]:
     """Chunks whose content is not `text[start:end]`."""
     return [
         f"chunk {chunk.ordinal} is not the slice {chunk.start} to {chunk.end} of the text"
@@ -48,7 +48,7 @@ def vector_problems(vectors: np.ndarray, chunks: int, dimension: int) -> list[st
     ]
 
 
-def coverage_problems(text: str, blocks: Sequence[Block], chunks: Sequence[Passage]) -> list[str]:
+def coverage_problems(text: str, blocks: Sequence[Block], chunks: Sequence[ChunkLike]) -> list[str]:
     """Stretches of `text` that are neither white space nor a heading line and lie in no chunk."""
     headings = [block for block in blocks if block.kind == "heading"]
     return [
@@ -59,7 +59,7 @@ def coverage_problems(text: str, blocks: Sequence[Block], chunks: Sequence[Passa
     ]
 
 
-def _gaps(length: int, chunks: Sequence[Passage]) -> Iterator[tuple[int, int]]:
+def _gaps(length: int, chunks: Sequence[ChunkLike]) -> Iterator[tuple[int, int]]:
     reached = 0
     for chunk in sorted(chunks, key=lambda chunk: chunk.start):
         if chunk.start > reached:

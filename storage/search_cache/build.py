@@ -11,7 +11,7 @@ from pincite.schemas.records import Space
 from pincite.schemas.tables import CHUNKS, POSTINGS
 from pincite.storage.search_cache.packs import BLOCK, SHOWN, SHOWN_SCHEMA, LostPosting, Pack
 from pincite.storage.segments.segment import read_segment
-from pincite.storage.snapshots.snapshot import Unit, document_numbers
+from pincite.storage.snapshots.snapshot import CommitGroup, document_numbers
 
 
 def _encoded(schema: pa.Schema, names: Sequence[str], encoded: Sequence[str]) -> pa.Table:
@@ -29,7 +29,7 @@ _MISSHAPEN, _UNSCALED = 1, 2
 _UNIT_TOLERANCE = 1e-4  # the writer holds 1e-5; float32 sums of squares add some 1e-6
 
 
-def pack_units(index: Path, units: Sequence[Unit], space: Space) -> Pack:
+def pack_units(index: Path, units: Sequence[CommitGroup], space: Space) -> Pack:
     """The pack of these units, in memory. Raises `IndexBroken` when a segment can't be read."""
     table, unit_of, codes, faults = _read_chunks(index, units, space.dimension)
     documents = _numbers_of(table["document_id"])
@@ -65,7 +65,7 @@ def pack_units(index: Path, units: Sequence[Unit], space: Space) -> Pack:
 
 
 def _read_chunks(
-    index: Path, units: Sequence[Unit], dimension: int
+    index: Path, units: Sequence[CommitGroup], dimension: int
 ) -> tuple[pa.Table, np.ndarray, np.ndarray, np.ndarray]:
     """(rows without vectors, place of the unit of each, their vectors in float16, what is wrong with each)."""
     tables, unit_of, codes, faults = [], [], [], []
@@ -142,7 +142,7 @@ class _Rows:
 _Postings = tuple[pa.Array, np.ndarray, np.ndarray, np.ndarray, tuple[LostPosting, ...]]
 
 
-def _postings(index: Path, units: Sequence[Unit], rows: _Rows) -> _Postings:
+def _postings(index: Path, units: Sequence[CommitGroup], rows: _Rows) -> _Postings:
     """(terms, first posting of each, row and frequency of each posting, postings without their chunk)."""
     encoded = ["term", "document_id"]
     by_unit = [

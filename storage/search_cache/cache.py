@@ -27,7 +27,7 @@ from pincite.storage.search_cache.build import pack_units
 from pincite.storage.search_cache.packs import Pack, Serving, join_packs, parse_pack, units_in
 from pincite.storage.segments.segment import Segment
 from pincite.storage.snapshots.index import Index
-from pincite.storage.snapshots.snapshot import Snapshot, Unit, unit_of
+from pincite.storage.snapshots.snapshot import CommitGroup, Snapshot, unit_of
 
 FOLDER = "cache"
 _SUFFIX = ".pack"
@@ -71,7 +71,9 @@ def refresh_cache(index: Index) -> None:
         _logger.warning("the search cache of %s is not up to date: %s", index.path, error)
 
 
-def packed_ahead(snapshot: Snapshot, known: Sequence[Pack], coming: Unit, join: bool) -> tuple[Pack, ...]:
+def packed_ahead(
+    snapshot: Snapshot, known: Sequence[Pack], coming: CommitGroup, join: bool
+) -> tuple[Pack, ...]:
     """The packs for a snapshot that are there, and that of a unit which the next version begins.
 
     With `join` it takes in small packs, as a search would do with it. Nothing is packed of a document that is to be
@@ -191,7 +193,7 @@ def _is_idle(one: Serving) -> bool:
     return 2 * _served_rows(*one) < len(one[0])
 
 
-def _parts(snapshot: Snapshot, missing: Sequence[Unit], absorbed: Sequence[Serving]) -> list[Serving]:
+def _parts(snapshot: Snapshot, missing: Sequence[CommitGroup], absorbed: Sequence[Serving]) -> list[Serving]:
     """What the missing units and the served ones of these packs are joined from."""
     read = (pack_units(snapshot.index, group, snapshot.space) for group in _groups(missing))
     return [*absorbed, *((pack, frozenset(pack.units)) for pack in read)]
@@ -249,9 +251,9 @@ def _in_memory(parts: Sequence[Serving], dimension: int) -> Pack:
     return parse_pack(np.frombuffer(memory.getbuffer(), dtype=np.uint8))
 
 
-def _groups(units: Sequence[Unit]) -> Iterator[list[Unit]]:
+def _groups(units: Sequence[CommitGroup]) -> Iterator[list[CommitGroup]]:
     """The units in their order, as many at a time as memory takes; one empty group for none."""
-    group: list[Unit] = []
+    group: list[CommitGroup] = []
     for unit in units:
         if group and sum(one.rows for one in group) + unit.rows > _READ_ROWS:
             yield group

@@ -79,7 +79,7 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class CommitGroup:
     """The segments of chunks and postings that began in one version.
 
     A revision has all its chunks and postings in one unit.
@@ -194,7 +194,7 @@ class Snapshot:
         return Changed(ended, begun.documents)
 
     @cached_property
-    def units(self) -> tuple[Unit, ...]:
+    def units(self) -> tuple[CommitGroup, ...]:
         """The units that hold the live chunks and postings, oldest first."""
         by_version: dict[int, list[Segment]] = {}
         for segment, began in self._began.items():
@@ -253,11 +253,11 @@ class Snapshot:
         return table.filter(pa.array(live[keys.indices.to_numpy()] == revision))
 
 
-def unit_of(segments: Sequence[Segment]) -> Unit:
+def unit_of(segments: Sequence[Segment]) -> CommitGroup:
     """The unit of these segments of chunks and postings, in any order."""
     ordered = sorted(segments, key=lambda one: one.file)
     digest = hashlib.sha256("\n".join(one.file for one in ordered).encode()).hexdigest()
-    return Unit(
+    return CommitGroup(
         digest[:32],
         tuple(one for one in ordered if one.kind == "chunks"),
         tuple(one for one in ordered if one.kind == "postings"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import regex
 
 from pincite.schemas.records import BlockKind
-from pincite.tasks.chunking.sections import Segment
+from pincite.tasks.chunking.sections import SectionPart
 from pincite.tasks.chunking.sentences import sentence_cuts
 
 TARGET = 512  # characters of a chunk, as in strategy E
@@ -64,10 +64,10 @@ _LEVELS: dict[BlockKind, tuple[Level, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class TextUnit:
     """A stretch that is never cut again, without white space at its ends."""
 
-    segment: Segment
+    segment: SectionPart
     start: int
     end: int
     tokens: int  # word-pieces without special tokens
@@ -76,7 +76,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    segment: Segment
+    segment: SectionPart
     start: int
     end: int
     limit: int
@@ -85,17 +85,17 @@ class _Stretch:
 
 def units(
     text: str,
-    stretches: Sequence[Segment],
-    budget: Callable[[Segment], int],
+    stretches: Sequence[SectionPart],
+    budget: Callable[[SectionPart], int],
     cost: Callable[[Sequence[str]], list[int]],
-) -> list[Unit]:
+) -> list[TextUnit]:
     """Units in text order that hold every character but white space, each within the budget of its segment.
 
     `cost` is called once a level on all that is short enough, so its work is linear in the text. Only a
     single code point can be left over the budget.
     """
     waiting = [_Stretch(segment, segment.start, segment.end, TARGET) for segment in stretches]
-    found: list[Unit] = []
+    found: list[TextUnit] = []
     depth = 0
     while waiting:
         waiting = [_trimmed(text, stretch) for stretch in waiting]
@@ -107,7 +107,7 @@ def units(
             if tokens <= budget(stretch.segment) or depth >= len(_LEVELS[stretch.segment.kind]):
                 fits.add(stretch)
                 whole = stretch.whole or (stretch.start, stretch.end)
-                found.append(Unit(stretch.segment, stretch.start, stretch.end, tokens, whole))
+                found.append(TextUnit(stretch.segment, stretch.start, stretch.end, tokens, whole))
         waiting = [
             part for stretch in waiting if stretch not in fits for part in _parts(text, stretch, depth)
         ]

@@ -10,7 +10,7 @@ LONGEST_TITLE = 200  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class SectionPart:
     """A stretch of one kind inside one section. Segments are in text order and leave out only headings."""
 
     kind: BlockKind
@@ -23,7 +23,7 @@ class Segment:
     repeat: str = ""  # header row of a table
 
 
-def segments(extraction: Extraction) -> Iterator[Segment]:
+def segments(extraction: Extraction) -> Iterator[SectionPart]:
     """All text but the headings, each stretch with its section path.
 
     Text that no block claims counts as a paragraph: nothing is lost to a gap. A heading under which nothing
@@ -40,7 +40,7 @@ def segments(extraction: Extraction) -> Iterator[Segment]:
             if after and (after.kind != "heading" or after.level > block.level):
                 above.append(block)
                 continue
-        yield Segment(
+        yield SectionPart(
             kind=block.kind,
             start=block.start,
             end=block.end,

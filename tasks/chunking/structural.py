@@ -18,7 +18,7 @@ from math import ceil
 import regex
 
 from pincite.schemas.records import Chunk, Extraction
-from pincite.tasks.chunking.cascade import TARGET, Unit, units
+from pincite.tasks.chunking.cascade import TARGET, TextUnit, units
 from pincite.tasks.chunking.headers import SEPARATOR, Headers, embedded_text, fit_headers
 from pincite.tasks.chunking.sections import segments
 
@@ -54,7 +54,7 @@ def structural_chunks(
 class _Draft:
     """A chunk that grows."""
 
-    units: list[Unit]
+    units: list[TextUnit]
     tokens: int  # of the units, without header
     repeat: str
 
@@ -67,7 +67,7 @@ class _Draft:
         return self.units[-1].end
 
 
-def _packed(parts: Sequence[Unit], headers: Headers, room: int) -> Iterator[_Draft]:
+def _packed(parts: Sequence[TextUnit], headers: Headers, room: int) -> Iterator[_Draft]:
     """Units joined in order as long as they belong together and fit."""
     shares = _shares(parts, headers, room)
     draft: _Draft | None = None
@@ -84,7 +84,7 @@ def _packed(parts: Sequence[Unit], headers: Headers, room: int) -> Iterator[_Dra
         yield draft
 
 
-def _belongs(draft: _Draft, unit: Unit, shares: dict[tuple[int, int], int]) -> bool:
+def _belongs(draft: _Draft, unit: TextUnit, shares: dict[tuple[int, int], int]) -> bool:
     """Whether the unit may stand in one chunk with those before it, if there is room."""
     last = draft.units[-1]
     if last.segment.section != unit.segment.section:
@@ -96,12 +96,12 @@ def _belongs(draft: _Draft, unit: Unit, shares: dict[tuple[int, int], int]) -> b
     return length < _LEAD or not (last.whole in shares or unit.whole in shares)
 
 
-def _part(unit: Unit, share: int) -> int:
+def _part(unit: TextUnit, share: int) -> int:
     """Which of the equal parts of its whole the middle of the unit lies in."""
     return ((unit.start + unit.end) // 2 - unit.whole[0]) // share
 
 
-def _fits(draft: _Draft, unit: Unit, headers: Headers, room: int) -> bool:
+def _fits(draft: _Draft, unit: TextUnit, headers: Headers, room: int) -> bool:
     repeat = unit.segment.repeat
     if draft.repeat and repeat and draft.repeat != repeat:
         return False
@@ -109,7 +109,7 @@ def _fits(draft: _Draft, unit: Unit, headers: Headers, room: int) -> bool:
     return unit.end - draft.start <= TARGET and price + draft.tokens + unit.tokens <= room
 
 
-def _shares(parts: Sequence[Unit], headers: Headers, room: int) -> dict[tuple[int, int], int]:
+def _shares(parts: Sequence[TextUnit], headers: Headers, room: int) -> dict[tuple[int, int], int]:
     """For all that had to be cut, the length of its parts in characters: as few as fit, of equal length."""
     tokens: dict[tuple[int, int], int] = {}
     prices: dict[tuple[int, int], int] = {}

@@ -82,7 +82,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TextRun:
     """A stretch of text that lies in one chunk, or in none, and is one word of OCR, or none."""
 
     start: int
@@ -99,7 +99,7 @@ class Part:
     index: int | None  # of the block
     block: Block | None
     place: str  # fragment of where it stands, of a document whose places are not its pages
-    runs: tuple[Run, ...]
+    runs: tuple[TextRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ def _place(extraction: Extraction, start: int, end: int) -> str:
 
 def _runs(
     chunks: Sequence[Chunk], words: Sequence[Word], start: int, end: int, named: set[int]
-) -> Iterator[Run]:
+) -> Iterator[TextRun]:
     """`[start, end)` cut where chunks and words of OCR begin and end. `named`: chunks that were begun before."""
     near = overlapping(chunks, start, end)
     first, last = _bounds(words, start, end)
@@ -276,4 +276,4 @@ def _runs(
         begins = ordinal is not None and ordinal not in named
         if ordinal is not None:
             named.add(ordinal)
-        yield Run(low, high, ordinal, begins, read[0].confidence if read else None)
+        yield TextRun(low, high, ordinal, begins, read[0].confidence if read else None)

@@ -18,8 +18,8 @@ from pincite.tasks.inspection.inspect import (
     Inspection,
     Leaf,
     Part,
-    Run,
     Summary,
+    TextRun,
     leaves_of,
     other_pages,
     shown_end,
@@ -338,11 +338,11 @@ def _part(inspection: Inspection, part: Part, numbers: dict[int, int], drawn: se
     )
 
 
-def _chunk_of(run: Run) -> int | None:
+def _chunk_of(run: TextRun) -> int | None:
     return run.chunk
 
 
-def _chunk_run(inspection: Inspection, runs: Sequence[Run]) -> str:
+def _chunk_run(inspection: Inspection, runs: Sequence[TextRun]) -> str:
     """Runs of one chunk, or of none, after the chunk's name where it begins."""
     assert inspection.extraction is not None
     text = inspection.extraction.text
@@ -354,14 +354,14 @@ def _chunk_run(inspection: Inspection, runs: Sequence[Run]) -> str:
     return f'{tag}<span class="c{ordinal % 2}" title="chunk {ordinal}">{body}</span>'
 
 
-def _run(run: Run, text: str) -> str:
+def _run(run: TextRun, text: str) -> str:
     if run.confidence is None or run.confidence >= 90:
         return _escaped(text)
     title = f"OCR confidence {run.confidence}"
     return f'<span class="{_class(run.confidence)}" title="{title}">{_escaped(text)}</span>'
 
 
-def _tag(inspection: Inspection, ordinal: int, run: Run) -> str:
+def _tag(inspection: Inspection, ordinal: int, run: TextRun) -> str:
     """The chunk's number, locators and length; it is no part of the text that a reader copies."""
     one = inspection.chunks[ordinal]
     if inspection.extraction and inspection.extraction.text[one.start : run.start].strip():

@@ -30,7 +30,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MigrationOptions:
     """What the user asked of a migration."""
 
     throttle: float = 1.0  # share of the time in which it works
@@ -46,7 +46,7 @@ class Choice:
     say: Say = field(default=lambda _line: None)
 
 
-def heading(index: Index, settings: Settings, choice: Choice) -> Settings:
+def heading(index: Index, settings: Settings, choice: MigrationOptions) -> Settings:
     """The settings with the model and chunker to move to, in full.
 
     What was begun goes on, though the settings may still name the old space; else they or the index say what was
@@ -59,7 +59,7 @@ def heading(index: Index, settings: Settings, choice: Choice) -> Settings:
     return completed(completed(chosen, settings.model, settings.chunker), live.setting, live.space.chunker)
 
 
-def require(index: Index, way: Way, settings: Settings, choice: Choice) -> bool:
+def require(index: Index, way: Way, settings: Settings, choice: MigrationOptions) -> bool:
     """Whether there is anything to do; False when the index is of the space already that `settings` name in full.
 
     Raises `UsageError` and `ModelUnavailable` for what can't be done now, so that it is told before work begins.
@@ -104,7 +104,7 @@ def is_level(path: Path) -> bool:
         return not missing(index, migration, migration.source.space_id)
 
 
-def _is_due(index: Index, settings: Settings, choice: Choice) -> bool:
+def _is_due(index: Index, settings: Settings, choice: MigrationOptions) -> bool:
     target, migration = space_of(resolve_model(settings.model), settings), newest_migration(index)
     building = migration is not None and migration.state == "building"
     if not building and spaces_of(index)[0].space == target:
@@ -119,7 +119,7 @@ def _last(migration: Migration | None) -> str:
     return "no migration was ever begun" if migration is None else f"the last migration is {migration.state}"
 
 
-def _check(choice: Choice) -> None:
+def _check(choice: MigrationOptions) -> None:
     if not 0 < choice.throttle <= 1:
         raise UsageError(f"the throttle is {choice.throttle}: a share of the time, above 0 and at most 1")
     if choice.keep_days is not None and not choice.keep_days >= 0:

@@ -44,11 +44,11 @@ _EXIT_S = 5.0  # for a child that hung up to be gone
 _LAST_WORDS_BYTES = 64 << 10
 _RUN_AGAIN = "Nothing that was stored is lost: mend that and run again"
 
-Job = tuple[str, object]
+StageCall = tuple[str, object]
 """A stage, by its name in `pincite.tasks.sandbox.child.STAGES` or as module:function, and what to give it."""
 
 
-Told = Callable[[str, int | None], None]
+ProgressCallback = Callable[[str, int | None], None]
 """Hears of the stage and the 1-based page that a child begins with."""
 
 
@@ -68,7 +68,7 @@ class Worker:
     """One child process at a time, started when there is work and started anew after it had to be killed."""
 
     def __init__(
-        self, memory_bytes: int, family: str, first: Job | None = None, *, gives_way: bool = False
+        self, memory_bytes: int, family: str, first: StageCall | None = None, *, gives_way: bool = False
     ) -> None:
         """`family` tags all processes of one index; `first` is run in each new child before it takes jobs,
 
@@ -87,7 +87,9 @@ class Worker:
         self._said_before = 0  # bytes of output when the job began
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
-    def run(self, stage: str, payload: object, deadline_s: float, told: Told | None = None) -> Any:
+    def run(
+        self, stage: str, payload: object, deadline_s: float, told: ProgressCallback | None = None
+    ) -> Any:
         """The result of the stage; `told` hears of each stage and page that the child begins.
 
         Raises `StageFailed` with the reason when there is no result, `ChildFailed` when no child can be started.
@@ -100,7 +102,9 @@ class Worker:
             self.kill()  # what it kept must not be counted against the next document
         return result
 
-    def _converse(self, connection: Connection, job: Job, deadline_s: float, told: Told | None = None) -> Any:
+    def _converse(
+        self, connection: Connection, job: StageCall, deadline_s: float, told: ProgressCallback | None = None
+    ) -> Any:
         assert self._output is not None and self._process is not None
         watch = _Watch(job[0], time.monotonic() + deadline_s, _kept_waiting_s(self._process.pid))
         self._said_before = os.fstat(self._output.fileno()).st_size
@@ -320,7 +324,7 @@ def tagged_processes(tag: str) -> Iterator[psutil.Process]:
 class Pool:
     """A fixed number of workers, which do the work of a run and give way to others; `run` waits for a free one."""
 
-    def __init__(self, size: int, memory_bytes: int, family: str, first: Job | None = None) -> None:
+    def __init__(self, size: int, memory_bytes: int, family: str, first: StageCall | None = None) -> None:
         self._workers = [Worker(memory_bytes, family, first, gives_way=True) for _ in range(size)]
         self._free: queue.LifoQueue[Worker] = queue.LifoQueue()
         for worker in self._workers:
@@ -330,7 +334,9 @@ class Pool:
             None  # what could not be started once is not tried for each document
         )
 
-    def run(self, stage: str, payload: object, deadline_s: float, told: Told | None = None) -> Any:
+    def run(
+        self, stage: str, payload: object, deadline_s: float, told: ProgressCallback | None = None
+    ) -> Any:
         """As `Worker.run`; the deadline counts from when a worker took the job. Raises `PoolClosed` after `close`."""
         worker = self._free.get()
         try:
@@ -363,7 +369,7 @@ class Pool:
 
 
 @contextmanager
-def pool(size: int, memory_bytes: int, family: str, first: Job | None = None) -> Iterator[Pool]:
+def pool(size: int, memory_bytes: int, family: str, first: StageCall | None = None) -> Iterator[Pool]:
     """A pool for the block; no process of it outlives the block."""
     workers = Pool(size, memory_bytes, family, first)
     try:

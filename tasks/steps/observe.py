@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass
-class Course:
+class StageTimes:
     """The stages of one document with the moments at which they began, seconds since the epoch."""
 
     began: float = field(default_factory=time.time)
@@ -59,7 +59,7 @@ class Observer:
     span: "Span | None" = None
     counts: Counts | None = None
 
-    def document(self, job: Job, outcome: str, failure: Failure | None, course: Course) -> None:
+    def document(self, job: Job, outcome: str, failure: Failure | None, course: StageTimes) -> None:
         """One document has its outcome, which stands in the ledger."""
         ended = time.time()
         told: dict[str, object] = {
@@ -96,7 +96,7 @@ class Observer:
         line = {"time": datetime.now(UTC).isoformat(), "event": event, "run": self.run.run_id, **told}
         sys.stderr.write(json.dumps(line, ensure_ascii=True) + "\n")
 
-    def _trace(self, told: Mapping[str, object], course: Course, ended: float) -> None:
+    def _trace(self, told: Mapping[str, object], course: StageTimes, ended: float) -> None:
         from opentelemetry.trace import set_span_in_context
 
         assert self.provider is not None and self.span is not None

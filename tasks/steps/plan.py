@@ -75,7 +75,7 @@ def extractors_digest() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CollectionChoice:
     """What someone asked to be indexed. All of it None: every collection."""
 
     source: str | None = None  # a folder or a URL
@@ -85,7 +85,7 @@ class Choice:
 
 
 def chosen_collections(
-    known: Sequence[Collection], settings: Settings, choice: Choice
+    known: Sequence[Collection], settings: Settings, choice: CollectionChoice
 ) -> tuple[Collection, ...]:
     """The collections to bring up to date, sorted by name.
 
@@ -114,7 +114,7 @@ def chosen_collections(
 
 
 def _of_source(
-    source: str, known: Sequence[Collection], configured: Iterable[Collection], choice: Choice
+    source: str, known: Sequence[Collection], configured: Iterable[Collection], choice: CollectionChoice
 ) -> Collection:
     written = next((one for one in configured if one.source == source), None)
     name, include, exclude = choice.collection, choice.include, choice.exclude

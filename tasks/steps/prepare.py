@@ -21,7 +21,7 @@ from pincite.tasks.steps.lexical import term_frequencies
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PrepareRequest:
     """What a child needs to prepare a document."""
 
     job: Job
@@ -29,7 +29,7 @@ class Order:
     model: Model
 
 
-def prepare(order: Order, at: At) -> Prepared:
+def prepare(order: PrepareRequest, at: At) -> Prepared:
     """All of the document but its vectors. Raises a `DocumentError` when nothing of it could be quoted."""
     job, settings = order.job, order.settings
     at("fetch" if is_url(job.source) else "extract", None)

@@ -28,7 +28,7 @@ from pincite.storage.segments.arrow_rows import Finished
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.discover import discover
 from pincite.tasks.steps.plan import space_of_model
-from pincite.tasks.steps.prepare import Order, document_title, prepare
+from pincite.tasks.steps.prepare import PrepareRequest, document_title, prepare
 from tests.chromium import chromium
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,7 +56,7 @@ def reindex(index: Path, source: Path | str) -> None:
             job = lease(run, document_id, POLICY, 60)
             assert job is not None
             try:
-                prepared = prepare(Order(job, SETTINGS, model), lambda _stage, _page: None)
+                prepared = prepare(PrepareRequest(job, SETTINGS, model), lambda _stage, _page: None)
             except DocumentError as error:
                 assert fail(run, job, Failure("extract", error.kind, str(error)))
                 continue

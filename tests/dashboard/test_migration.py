@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect
 from pincite.dashboard.actions.migrations import seen
 from pincite.dashboard.api.migration_models import migration_body
 from pincite.dashboard.http.templating import page
-from pincite.dashboard.state.run_requests import Order, Wish
+from pincite.dashboard.state.run_requests import RequestedRun, RunRequest
 from pincite.dashboard.state.serving import Serving
 from pincite.dashboard.state.thread_pool import Work
 from pincite.encoders.models import resolve_model
@@ -199,7 +199,7 @@ def test_the_page_and_the_api_say_the_same_of_one_that_is_held_while_an_order_wa
     served = Serving.open(index, SETTINGS, None, Work(1))
     try:
         record_stage(served.index, "held")
-        waiting = Order("one", Wish("Switch", MIGRATE), time.time())
+        waiting = RequestedRun("one", RunRequest("Switch", MIGRATE), time.time())
         found = replace(seen(served), orders=(waiting,))
         assert found.follows and found.migration is not None
         told = migration_body(found)

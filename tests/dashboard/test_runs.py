@@ -12,7 +12,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, expect
 
-from pincite.dashboard.state.run_requests import MOST_KEPT, Order, Runs, Wish, cancel_run
+from pincite.dashboard.state.run_requests import MOST_KEPT, RequestedRun, RunRequest, Runs, cancel_run
 from pincite.dashboard.state.serving import Serving
 from pincite.dashboard.state.thread_pool import Work
 from pincite.schemas.errors import IndexBusy, NotFound
@@ -150,8 +150,8 @@ for line in sys.stdin:
 """A double of the process that serves the deployments; its orders are done at once, or never."""
 
 
-def wished(words: str, **parameters: object) -> Wish:
-    return Wish(words, "nightly/nightly", parameters)
+def wished(words: str, **parameters: object) -> RunRequest:
+    return RunRequest(words, "nightly/nightly", parameters)
 
 
 def started_for(index: Path) -> list[psutil.Process]:
@@ -162,7 +162,7 @@ def started_for(index: Path) -> list[psutil.Process]:
     ]
 
 
-def settled(runs: Runs, order: Order) -> Order:
+def settled(runs: Runs, order: RequestedRun) -> RequestedRun:
     """The order once it is over."""
     until = time.monotonic() + 60
     while not runs.order(order.order).over and time.monotonic() < until:

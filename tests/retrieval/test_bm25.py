@@ -18,10 +18,10 @@ def toks(text: str) -> list[str]:
     return text.split()
 
 
-def asked(documents: list[str], query: str) -> bm25.Scores:
+def asked(documents: list[str], query: str) -> bm25.BM25Scores:
     lengths = np.array([len(toks(document)) for document in documents], dtype=np.float64)
     postings = postings_of([Counter(toks(document)) for document in documents])
-    return bm25.Scores(toks(query), postings, bm25.statistics(lengths))
+    return bm25.BM25Scores(toks(query), postings, bm25.statistics(lengths))
 
 
 def scores_of(documents: list[str], query: str) -> np.ndarray:
@@ -120,7 +120,7 @@ def test_best_is_the_sorted_list_and_a_prefix_of_the_next(
     lengths = np.array([len(toks(one)) for one in documents], dtype=np.float64)
     postings = postings_of([Counter(toks(one)) for one in documents])
     for mask in (None, among):
-        found = bm25.Scores(query, postings, bm25.statistics(lengths), among=mask)
+        found = bm25.BM25Scores(query, postings, bm25.statistics(lengths), among=mask)
         values = found.of(np.arange(count))
         assert mask is None or not values[~mask].any()
         ordered = sorted((row for row in range(count) if values[row] > 0), key=lambda r: (-values[r], r))

@@ -8,7 +8,7 @@ from pincite.retrieval.ranking import LEG_DEPTH, bm25_ranking, dense_ranking, hy
 from tests.retrieval.plain import lexical_of, unit, vectors_of
 
 
-def corpus(rows: int, seed: int) -> tuple[dense.Vector, dense.Vectors, bm25.Scores]:
+def corpus(rows: int, seed: int) -> tuple[dense.Vector, dense.Vectors, bm25.BM25Scores]:
     """A query, vectors with many ties in two blocks, and BM25 scores of which half are 0."""
     draw = np.random.default_rng(seed)
     matrix = unit(max(rows // 2, 1), 16, seed)[draw.integers(0, max(rows // 2, 1), rows)]

@@ -19,7 +19,7 @@ from pincite.storage.search_cache.packs import Pack, join_packs, parse_pack
 from pincite.storage.search_cache.prefetch import PacksAhead
 from pincite.storage.segments.segment import Segment
 from pincite.storage.snapshots.index import Index
-from pincite.storage.snapshots.snapshot import Unit
+from pincite.storage.snapshots.snapshot import CommitGroup
 from tests.storage import building
 from tests.storage.building import POLICY, SPACE, fill, reindex, run_apart
 from tests.storage.search_cache.test_cache import check, held, packs, refresh, stored, texts
@@ -87,7 +87,7 @@ def test_a_posting_without_its_chunk_goes_with_its_unit(index: Path, source: Pat
         reindex(index, fill(source, texts(*range(last))))
     with Index.open(index) as opened, opened.snapshot() as snapshot:
         first, second = snapshot.units
-        pack = pack_units(index, [second, Unit(first.key, (), first.postings)], SPACE)
+        pack = pack_units(index, [second, CommitGroup(first.key, (), first.postings)], SPACE)
     assert {(one.unit, one.term) for one in pack.lost} >= {(first.key, "word0"), (first.key, "more")}
     assert joined([(pack, frozenset({first.key, second.key}))]).lost == pack.lost
     assert joined([(pack, frozenset({second.key}))]).lost == ()

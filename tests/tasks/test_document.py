@@ -15,7 +15,7 @@ from pincite.storage.queries.index_report import DocumentReport, document_report
 from pincite.storage.runs.runs import Run, begin_run, finish_run
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.discover import discover
-from pincite.tasks.document import Line, index_document
+from pincite.tasks.document import IndexingContext, index_document
 from pincite.tasks.sandbox.pool import StageFailed
 from pincite.tasks.steps.plan import policy_of, space_of
 from pincite.tasks.steps.prepare import prepare
@@ -57,7 +57,7 @@ def run_all(index: Index, embedding: Here, tmp_path: Path, before_publish: Any =
     with begin_run(index, "reindex", str(tmp_path / "docs")) as run:
         registered = discover(run, POLICY)
         publisher = Publisher(run, POLICY)
-        line = Line(run, POLICY, SETTINGS, MODEL, Here(), embedding, publisher)  # type: ignore[arg-type]  # doubles
+        line = IndexingContext(run, POLICY, SETTINGS, MODEL, Here(), embedding, publisher)  # type: ignore[arg-type]  # doubles
         if before_publish:
             before_publish(run, registered.pending)
         outcomes = [index_document(line, document_id) for document_id in registered.pending]

@@ -8,7 +8,7 @@ import regex
 from pincite.tasks.extraction.pages.running_lines import ZONE
 from pincite.tasks.extraction.pdf.line_text import HYPHENS, Text, join
 from pincite.tasks.extraction.pdf.page import PageContent
-from pincite.tasks.extraction.pdf.pieces import Line, Piece
+from pincite.tasks.extraction.pdf.pieces import PageLine, Piece
 
 MIN_SEALED = 250  # characters; shorter pieces may be headings, whose lines are looked at again
 
@@ -27,8 +27,8 @@ def sealed(page: PageContent) -> PageContent:
 def _sealed(piece: Piece, kept: frozenset[str], top: float, bottom: float) -> Piece:
     if piece.kind != "text" or sum(len(line.text.text) for line in piece.lines) < MIN_SEALED:
         return piece
-    lines: list[Line] = []
-    inner: list[Line] = []
+    lines: list[PageLine] = []
+    inner: list[PageLine] = []
     for line in piece.lines[1:-1]:
         if top < line.top and line.bottom < bottom:
             inner.append(line)
@@ -39,7 +39,7 @@ def _sealed(piece: Piece, kept: frozenset[str], top: float, bottom: float) -> Pi
     return replace(piece, lines=(piece.lines[0], *lines, *_one(inner, kept), piece.lines[-1]))
 
 
-def _one(lines: Sequence[Line], kept: frozenset[str]) -> list[Line]:
+def _one(lines: Sequence[PageLine], kept: frozenset[str]) -> list[PageLine]:
     if not lines:
         return []
     return [
@@ -90,7 +90,7 @@ def _mended(before: PageContent, page: PageContent) -> tuple[PageContent, PageCo
     )
 
 
-def _with_piece(page: PageContent, index: int, lines: tuple[Line, ...]) -> PageContent:
+def _with_piece(page: PageContent, index: int, lines: tuple[PageLine, ...]) -> PageContent:
     piece = replace(page.pieces[index], lines=lines)
     return replace(
         page, pieces=(*page.pieces[:index], *([piece] if lines else []), *page.pieces[index + 1 :])

@@ -14,7 +14,7 @@ from PIL import Image
 from pincite.tasks.extraction.pages.layout import WordBox
 from pincite.tasks.extraction.pdf.page import PageContent
 from pincite.tasks.extraction.pdf.page_ocr import TurnedPart
-from pincite.tasks.extraction.pdf.pieces import Line, Piece
+from pincite.tasks.extraction.pdf.pieces import PageLine, Piece
 
 IMAGE_PIXELS = 1_200_000  # of a page image: A4 at 105 dpi
 IMAGE_SIDE = 4_000
@@ -145,7 +145,7 @@ def _boxes(piece: Piece) -> Iterator[Box]:
             start = end
 
 
-def _hull(lines: Sequence[Line]) -> Box:
+def _hull(lines: Sequence[PageLine]) -> Box:
     return (
         min(line.x0 for line in lines),
         min(line.top for line in lines),

@@ -24,7 +24,7 @@ from pincite.tasks.extraction.pdf.words import PdfWord
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PageLine:
     """One line of a page; `size` and places in points."""
 
     text: Text
@@ -46,7 +46,7 @@ class Piece:
     """A paragraph, or a table with its rows of cells, or what stands beside the text (notes, fields)."""
 
     kind: Literal["text", "table", "note"]
-    lines: tuple[Line, ...] = ()
+    lines: tuple[PageLine, ...] = ()
     rows: tuple[tuple[Text, ...], ...] = ()
     x0: float = 0.0
     x1: float = 0.0
@@ -56,7 +56,7 @@ class Piece:
 
 
 def note_piece(text: str) -> Piece:
-    return Piece("note", (Line(Text(text), 0.0, 0.0, 0.0, False),))
+    return Piece("note", (PageLine(Text(text), 0.0, 0.0, 0.0, False),))
 
 
 def turned(pieces: list[Piece], turn: float) -> list[Piece]:
@@ -138,7 +138,7 @@ def _paragraphs(lines: Sequence[list[WordBox]]) -> list[Piece]:
     return pieces
 
 
-def _by_weight(lines: list[Line]) -> list[list[Line]]:
+def _by_weight(lines: list[PageLine]) -> list[list[PageLine]]:
     """A block parted where bold lines end or begin: a heading that stands close to its paragraph."""
     parts = [[lines[0]]]
     for line in lines[1:]:
@@ -150,13 +150,13 @@ def _by_weight(lines: list[Line]) -> list[list[Line]]:
     return parts
 
 
-def _line(words: Sequence[WordBox]) -> Line:
+def _line(words: Sequence[WordBox]) -> PageLine:
     lettered = [word for word in words if isinstance(word, PdfWord)]
     heights = sorted(word.bottom - word.top for word in words)
     sizes = sorted(word.size for word in lettered) or heights
     bold = bool(lettered) and all(w.bold or not any(map(str.isalnum, w.text)) for w in lettered)
     size = sizes[len(sizes) // 2]
-    return Line(
+    return PageLine(
         line_text(words), line_top(words), line_bottom(words), size, bold, line_x0(words), line_x1(words)
     )
 

@@ -10,7 +10,7 @@ from pincite.tasks.extraction.pages.running_lines import DEPTH, ZONE, EdgeLine, 
 from pincite.tasks.extraction.pdf.line_text import join
 from pincite.tasks.extraction.pdf.notes import OutlineEntry
 from pincite.tasks.extraction.pdf.page import PageContent
-from pincite.tasks.extraction.pdf.pieces import Line, Piece
+from pincite.tasks.extraction.pdf.pieces import PageLine, Piece
 
 LARGER = 1.12  # than the body type: a heading
 MUCH_LARGER = 1.3
@@ -115,7 +115,7 @@ def parted_at_outline(pages: Sequence[PageContent], outline: Sequence[OutlineEnt
 def _parted(piece: Piece, titles: set[str]) -> list[Piece]:
     if piece.kind != "text" or len(piece.lines) < 2:
         return [piece]
-    parts: list[tuple[Line, ...]] = []
+    parts: list[tuple[PageLine, ...]] = []
     rest = start = 0
     while start < len(piece.lines):
         for end in range(start + 1, min(start + MAX_HEADING_LINES, len(piece.lines)) + 1):
@@ -239,5 +239,5 @@ def _largest(pages: Sequence[PageContent], levels: dict[tuple[int, int], int]) -
         if where[0] == first
     }
     best = min(sizes, key=lambda where: (-sizes[where], where))
-    lines: tuple[Line, ...] = pages[first].pieces[best[1]].lines
+    lines: tuple[PageLine, ...] = pages[first].pieces[best[1]].lines
     return join([line.text for line in lines]).text

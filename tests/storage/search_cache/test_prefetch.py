@@ -22,7 +22,7 @@ from pincite.storage.search_cache.cache import refresh_cache
 from pincite.storage.search_cache.packs import Pack, Serving
 from pincite.storage.search_cache.prefetch import PacksAhead
 from pincite.storage.snapshots.index import Index
-from pincite.storage.snapshots.snapshot import Unit
+from pincite.storage.snapshots.snapshot import CommitGroup
 from pincite.tasks.discover import discover
 from tests.storage import building
 from tests.storage.building import LEASE_S, POLICY, fill, finished, found, reindex
@@ -153,7 +153,7 @@ def test_where_it_can_t_be_written_the_run_goes_on_without_and_says_so_once(
     read: list[int] = []
     packing = cache.pack_units
 
-    def counted(folder: Path, units: Sequence[Unit], space: Space) -> Pack:
+    def counted(folder: Path, units: Sequence[CommitGroup], space: Space) -> Pack:
         read.append(sum(unit.rows for unit in units))
         return packing(folder, units, space)
 

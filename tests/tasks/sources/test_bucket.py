@@ -30,7 +30,7 @@ from pincite.tasks.sources import bucket as bucket_module
 from pincite.tasks.sources.bucket import Bucket, at_hand, require_url
 from pincite.tasks.sources.patterns import Patterns
 from pincite.tasks.sources.source import address_of, open_source
-from pincite.tasks.steps.prepare import Order
+from pincite.tasks.steps.prepare import PrepareRequest
 from tests.doubles.s3_server import client, s3_server
 from tests.storage.building import LEASE_S, POLICY, SPACE, finished, found
 from tests.tasks.collecting import LIMITS, of, reindex
@@ -244,7 +244,7 @@ def test_a_download_that_hangs_ends_at_the_deadline_with_its_child(monkeypatch: 
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of-tests")
         family = f"hang-{os.getpid()}"
         with pool(1, 1 << 30, family) as workers, pytest.raises(StageFailed) as raised:
-            workers.run("prepare", Order(job, Settings(), resolve_model("all-MiniLM-L6-v2")), 6.0)
+            workers.run("prepare", PrepareRequest(job, Settings(), resolve_model("all-MiniLM-L6-v2")), 6.0)
         assert not list(tagged_processes(family))
     failure = raised.value.failure
     assert (failure.stage, failure.kind, failure.transient) == ("fetch", "deadline", True)

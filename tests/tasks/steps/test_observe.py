@@ -19,7 +19,7 @@ from pincite.storage.runs.commit import fail, lease, publish
 from pincite.storage.runs.runs import begin_run, finish_run
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.discover import discover, settle_if_idle
-from pincite.tasks.steps.observe import Course, observing
+from pincite.tasks.steps.observe import StageTimes, observing
 from tests.storage.building import LEASE_S, POLICY, SPACE, fill, finished
 
 
@@ -65,7 +65,7 @@ def run_both(index: Path, source: Path) -> Counts:
         good, bad = (lease(run, one, POLICY, LEASE_S) for one in discover(run, POLICY).pending)
         assert good and bad
         for job in (good, bad):
-            course = Course()
+            course = StageTimes()
             for stage in ("extract", "extract", "chunk"):
                 course.at(stage, 1)
             if job is good:

@@ -10,14 +10,14 @@ from pincite.encoders.models import resolve_model
 from pincite.schemas.errors import SourceChanged, Unreadable
 from pincite.schemas.records import Job
 from pincite.schemas.settings import Settings
-from pincite.tasks.steps.prepare import Order, prepare
+from pincite.tasks.steps.prepare import PrepareRequest, prepare
 
 MODEL = resolve_model("all-MiniLM-L6-v2")
 
 
-def order(path: Path, sha256: str | None = None, settings: Settings | None = None) -> Order:
+def order(path: Path, sha256: str | None = None, settings: Settings | None = None) -> PrepareRequest:
     digest = sha256 or hashlib.sha256(path.read_bytes()).hexdigest()
-    return Order(Job("id", path.name, str(path), digest, 1, 1, 1), settings or Settings(), MODEL)
+    return PrepareRequest(Job("id", path.name, str(path), digest, 1, 1, 1), settings or Settings(), MODEL)
 
 
 def test_it_tells_where_it_is(tmp_path: Path) -> None:

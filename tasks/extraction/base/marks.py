@@ -42,7 +42,7 @@ _LOOK_BACK = 24  # characters before a sign that decide how it is written
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class DrawnRun:
     """A stretch of a line as the source draws it."""
 
     text: str
@@ -50,7 +50,7 @@ class Run:
     struck: bool = False
 
 
-def written(runs: Iterable[Run]) -> str:
+def written(runs: Iterable[DrawnRun]) -> str:
     """The runs of one or several lines as text, with marks where a run is raised, lowered or struck."""
     parts: list[str] = []
     before = ""

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pincite.schemas.marks import MarkCounts, count_marks
-from pincite.tasks.extraction.base.marks import Position, Run, written
+from pincite.tasks.extraction.base.marks import Position, DrawnRun, written
 
 
 def _line(*runs: str | tuple[str, Position]) -> str:
-    return written(Run(run) if isinstance(run, str) else Run(*run) for run in runs)
+    return written(DrawnRun(run) if isinstance(run, str) else DrawnRun(*run) for run in runs)
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,15 @@ def test_a_sign_is_written_so_that_its_meaning_stays(
 
 
 def test_struck_words_are_marked_without_the_white_space_around_them() -> None:
-    runs = [Run("The price is "), Run("4,100", struck=True), Run(" euro ", struck=True), Run("5,300 euro.")]
+    runs = [
+        DrawnRun("The price is "),
+        DrawnRun("4,100", struck=True),
+        DrawnRun(" euro ", struck=True),
+        DrawnRun("5,300 euro."),
+    ]
     assert written(runs) == "The price is ~~4,100 euro~~ 5,300 euro."
-    assert written([Run("one\ntwo", struck=True)]) == "~~one~~\n~~two~~"
-    assert written([Run("10", struck=True), Run("6", "raised", struck=True)]) == "~~10^6~~"
+    assert written([DrawnRun("one\ntwo", struck=True)]) == "~~one~~\n~~two~~"
+    assert written([DrawnRun("10", struck=True), DrawnRun("6", "raised", struck=True)]) == "~~10^6~~"
 
 
 def test_marks_are_counted() -> None:
@@ -71,7 +76,7 @@ def test_marks_are_counted() -> None:
     )
 )
 def test_no_word_is_lost(runs: list[tuple[str, Position, bool]]) -> None:
-    text = written(Run(*run) for run in runs)
+    text = written(DrawnRun(*run) for run in runs)
     plain = text.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "0123456789" * 2))
     kept = [letter for letter in plain if letter.isascii() and letter.isalnum()]
     assert kept == [letter for run in runs for letter in run[0] if letter.isascii() and letter.isalnum()]

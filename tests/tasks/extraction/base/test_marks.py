@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pincite.schemas.marks import MarkCounts, count_marks
-from pincite.tasks.extraction.base.marks import Position, DrawnRun, written
+from pincite.tasks.extraction.base.marks import DrawnRun, Position, written
 
 
 def _line(*runs: str | tuple[str, Position]) -> str:

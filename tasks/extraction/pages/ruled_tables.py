@@ -10,7 +10,7 @@ from statistics import median
 
 from pincite.tasks.extraction.pages.layout import lines_of, middle, usual_height
 from pincite.tasks.extraction.pages.table import SNAP, Row, Rule, Table, W, is_figure
-from pincite.tasks.extraction.pages.table_refining import Draft, Label, refined
+from pincite.tasks.extraction.pages.table_refining import DrawnCells, Label, refined
 
 MAX_RULES = 3_000
 MAX_GRID = 10_000  # cells; a finer grid is a drawing
@@ -174,7 +174,7 @@ def _with_ends(positions: list[float], across: Sequence[tuple[float, float]]) ->
     return [*before, *positions, *after]
 
 
-def _draft(grid: _Grid, inside: Sequence[W]) -> Draft[W] | None:
+def _draft(grid: _Grid, inside: Sequence[W]) -> DrawnCells[W] | None:
     """The grid with its words as it is drawn; None when it holds no table."""
     if not inside:
         return None
@@ -197,7 +197,7 @@ def _draft(grid: _Grid, inside: Sequence[W]) -> Draft[W] | None:
         for place, words in spanning.items()
     ]
     edges = [*(xs[column] for column in columns), xs[columns[-1] + 1]]
-    return Draft(xs[0], ys[0], xs[-1], ys[-1], edges, drawn, labels)
+    return DrawnCells(xs[0], ys[0], xs[-1], ys[-1], edges, drawn, labels)
 
 
 def _filled(

@@ -35,7 +35,7 @@ class Label(Generic[W]):
 
 
 @dataclass(slots=True)
-class Draft(Generic[W]):
+class DrawnCells(Generic[W]):
     """A drawn table whose cells are still being looked at."""
 
     x0: float
@@ -54,7 +54,7 @@ class Draft(Generic[W]):
         ]
 
 
-def refined(draft: Draft[W], words: Sequence[W], taken: Sequence[W]) -> Table[W]:
+def refined(draft: DrawnCells[W], words: Sequence[W], taken: Sequence[W]) -> Table[W]:
     """The table as its words have it. `taken`: words inside drawn grids, which no other grid may draw in."""
     own = [word for row in draft.rows for cell in row for word in cell]
     unit = usual_height(own or [word for label in draft.labels for word in label.words])
@@ -129,7 +129,7 @@ def _text_rows(row: Row[W], unit: float) -> list[Row[W]]:
     return parted
 
 
-def _add_outer(draft: Draft[W], words: Sequence[W], taken: Sequence[W], unit: float) -> None:
+def _add_outer(draft: DrawnCells[W], words: Sequence[W], taken: Sequence[W], unit: float) -> None:
     """Takes in columns left and right of the grid whose words stand on the lines of its rows."""
     known = {id(word) for word in taken}
     bands = [_band(row) for row in draft.rows]
@@ -170,7 +170,12 @@ def _band(row: Row[W]) -> tuple[float, float] | None:
     return (line_top(line), line_bottom(line)) if line else None
 
 
-def _say_labels(draft: Draft[W]) -> None:
+def _holds_figures(row: Row[W]) -> bool:
+    texts = [word.text for cell in row for word in cell]
+    return 2 * sum(1 for text in texts if is_figure(text) and not _YEAR.fullmatch(text)) > len(texts)
+
+
+def _say_labels(draft: DrawnCells[W]) -> None:
     """Puts each label into all rows that it spans: a row is read without those above it.
 
     One over the first rows is the name of a column and stands once, unless they hold figures already.
@@ -182,8 +187,6 @@ def _say_labels(draft: Draft[W]) -> None:
             for row, band in zip(draft.rows, bands, strict=True)
             if band and label.top <= (band[0] + band[1]) / 2 < label.bottom and not row[label.column]
         ]
-        names_column = spanned[:1] == draft.rows[:1] and not any(
-            is_figure(word.text) and not _YEAR.fullmatch(word.text) for cell in spanned[0] for word in cell
-        )
+        names_column = spanned[:1] == draft.rows[:1] and not _holds_figures(spanned[0])
         for row in spanned[:1] if names_column else spanned:
             row[label.column] = list(label.words)

@@ -17,6 +17,7 @@ from pincite.tasks.extraction.pages.table import Row, Table, W, is_figure
 
 CELL_GAP = 0.75  # of the word height: a wider gap on a line may part two cells
 MIN_ROWS = 3  # of an unruled table with two columns; two rows do for more columns
+HEAD_GAP = 0.4  # of the word height, between words over two columns: a space is .25
 MAX_SECTION = 2  # lines over a part of the rows
 MAX_WRAPPED = 6  # lines that one cell may go on for
 MAX_CELL_WORDS = 8  # usual number of words in a cell of an unruled table
@@ -194,7 +195,7 @@ def _aligned(lines: Sequence[Sequence[W]], parted: Sequence[list[list[W]]], unit
     for cells in parted:
         row: Row[W] = [[] for _ in columns]
         for cell in cells:
-            for column, part in _over_columns(columns, cell):
+            for column, part in _over_columns(columns, cell, unit):
                 row[column] += part
         rows.append(row)
     cut_columns(rows, unit)
@@ -228,14 +229,22 @@ def _columns(parted: Sequence[Sequence[Sequence[W]]], unit: float) -> list[tuple
     return columns
 
 
-def _over_columns(columns: Sequence[tuple[float, float]], cell: list[W]) -> list[tuple[int, list[W]]]:
-    """(column, its words): a cell stands in one column, but figures that touch may stand in one each."""
+def _over_columns(
+    columns: Sequence[tuple[float, float]], cell: list[W], unit: float
+) -> list[tuple[int, list[W]]]:
+    """(column, its words): a cell stands in one column, but figures and heads that nearly touch have one each."""
     parts: dict[int, list[W]] = {}
     for word in cell:
         parts.setdefault(_column(columns, [word]), []).append(word)
-    if len(parts) > 1 and all(is_figure(word.text) for word in cell):
+    if len(parts) > 1 and (all(is_figure(word.text) for word in cell) or _stand_apart(parts, unit)):
         return list(parts.items())
     return [(_column(columns, cell), cell)]
+
+
+def _stand_apart(parts: dict[int, list[W]], unit: float) -> bool:
+    """Whether more than a space stands between the words of each two columns."""
+    ordered = sorted(parts.values(), key=line_x0)
+    return all(line_x0(b) - line_x1(a) >= HEAD_GAP * unit for a, b in pairwise(ordered))
 
 
 def _column(columns: Sequence[tuple[float, float]], cell: Sequence[W]) -> int:

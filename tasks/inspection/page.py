@@ -136,6 +136,8 @@ def _figures(summary: Summary, extraction: Extraction) -> Iterator[tuple[str, st
         f"{summary.chunks:,}",
         f"<small>up to {counted(summary.longest_chunk, 'word-piece')}{over}</small>",
     )
+    if summary.marks.total:
+        yield "marks", f"{summary.marks.total:,}", f"<small>{summary.marks}</small>"
     yield "warnings", f"{len(extraction.warnings):,}", ""
 
 

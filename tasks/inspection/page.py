@@ -122,6 +122,8 @@ def _figures(summary: Summary, extraction: Extraction) -> Iterator[tuple[str, st
     yield "headings", f"{summary.headings:,}", ""
     over = f", {summary.over_window} over the window" if summary.over_window else ""
     yield "chunks", f"{summary.chunks:,}", f"up to {counted(summary.longest_chunk, 'word-piece')}{over}"
+    if summary.marks.total:
+        yield "marks", f"{summary.marks.total:,}", str(summary.marks)
     yield "warnings", f"{len(extraction.warnings):,}", ""
 
 

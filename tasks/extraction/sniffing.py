@@ -44,7 +44,7 @@ _SIGNATURES: tuple[tuple[re.Pattern[bytes], Sniffed], ...] = tuple(
         (rb"RIFF.{4}WAVE", Sniffed("", "WAV audio")),
         (rb"OggS\x00", Sniffed("", "Ogg audio or video")),
         (rb".{4}ftyp", Sniffed("", "MP4 audio or video")),
-        (rb"\{\\rtf", Sniffed("", "an RTF document", binary=False)),
+        (rb"\s{0,9}\{\\rtf", Sniffed("rtf", "a Rich Text document", binary=False)),
         (rb"%!PS", Sniffed("", "PostScript", binary=False)),
         (rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*(?i:<!doctype\s+html|<html\b)",
          Sniffed("html", "an HTML page", binary=False)),
@@ -60,11 +60,24 @@ _ZIP_PARTS = {
     "xl/workbook.xml": Sniffed("xlsx", "an Excel workbook"),
     "META-INF/container.xml": Sniffed("epub", "an EPUB book"),
 }
-_ODS = Sniffed("ods", "an OpenDocument spreadsheet")
-_ODF = Sniffed("", "an OpenDocument file that is no spreadsheet")
+_OPEN_DOCUMENTS = {
+    b"text": Sniffed("odt", "an OpenDocument text"),
+    b"spreadsheet": Sniffed("ods", "an OpenDocument spreadsheet"),
+    b"presentation": Sniffed("odp", "an OpenDocument presentation"),
+    b"graphics": Sniffed("odp", "an OpenDocument drawing"),
+}
 _MAIL_HEADERS = re.compile(
     rb"(?:Return-Path|Received|From|To|Date|Subject|Message-ID|MIME-Version|Delivered-To|X-[\w-]+):", re.I
 )
+
+
+_OLE2_STREAMS = (
+    ("WordDocument", Sniffed("doc", "a Word document of before 2007")),
+    ("PowerPoint Document", Sniffed("ppt", "a PowerPoint presentation of before 2007")),
+    ("Workbook", Sniffed("xls", "an Excel workbook of before 2007")),
+    ("Book", Sniffed("xls", "an Excel workbook of before 2007")),
+)
+"""Streams that each kind must have: [MS-DOC] 2.1, [MS-PPT] 2.1, [MS-XLS] 2.1."""
 
 
 def sniff(path: Path) -> Sniffed:
@@ -124,7 +137,8 @@ def _sniff_zip(path: Path) -> Sniffed:
         # A damaged container: the suffix must decide, and its extractor says what is broken.
         return _NOTHING
     if mimetype.startswith(b"application/vnd.oasis.opendocument."):
-        return _ODS if mimetype.endswith(b".spreadsheet") else _ODF
+        kind = mimetype.removeprefix(b"application/vnd.oasis.opendocument.").removesuffix(b"-template")
+        return _OPEN_DOCUMENTS.get(kind, Sniffed("", "an OpenDocument file of another kind"))
     for part, sniffed in _ZIP_PARTS.items():
         if part in names:
             return sniffed
@@ -138,9 +152,9 @@ def _sniff_ole2(path: Path) -> Sniffed:
         if content.find("__properties_version1.0".encode("utf-16-le")) >= 0:
             return Sniffed("msg", "an Outlook message")
         # [MS-OFFCRYPTO] 2.3: an encrypted package is a stream of this name in an OLE2 file.
-        locked = content.find("EncryptedPackage".encode("utf-16-le")) >= 0
-    return (
-        Sniffed("encrypted", "an encrypted Office file")
-        if locked
-        else Sniffed("", "an Office file of before 2007 (save it as .docx, .xlsx or .pptx)")
-    )
+        if content.find("EncryptedPackage".encode("utf-16-le")) >= 0:
+            return Sniffed("encrypted", "an encrypted Office file")
+        for stream, sniffed in _OLE2_STREAMS:
+            if content.find(stream.encode("utf-16-le") + b"\x00\x00") >= 0:
+                return sniffed
+    return Sniffed("", "an OLE2 file that is neither Office nor Outlook")

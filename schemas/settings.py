@@ -84,7 +84,8 @@ class Settings:
     include_hidden_text: bool = False
     follow_links_out: bool = True  # of a folder; else a link to a place outside it is listed as failed
     extractors: Mapping[str, str] = field(default_factory=dict)
-    """Extractors of your own, before the product's: ".log" to "my.module:extract" (`base.interface`)."""
+    """Extractors of your own, before the product's: ".log" to "logs.py:read" (`extraction.user_extractors`)."""
+    folder: str = ""  # where relative paths of `extractors` start: that of the settings file
 
 
 def completed(settings: Settings, model: str = DEFAULT_MODEL, chunker: str = DEFAULT_CHUNKER) -> Settings:

@@ -10,7 +10,6 @@ import queue
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
@@ -22,6 +21,7 @@ from typing import IO, Any
 
 import psutil
 
+from pincite.schemas import import_path
 from pincite.schemas.errors import ChildFailed, Failure
 from pincite.schemas.retrying import outlook_of
 from pincite.tasks.sandbox.child import PATIENCE
@@ -36,7 +36,6 @@ _SECRETS = {
     "PREFECT_API_KEY",
     "PREFECT_API_AUTH_STRING",
 }  # what parses hostile files has no use for them
-_HOLDS_PINCITE = Path(__file__).parents[3]
 _TICK_S = 0.1
 _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "ut of memory")
 _START_S = 120.0  # importing torch on a loaded machine
@@ -204,13 +203,13 @@ class Worker:
         variables = {
             WORKER_VARIABLE: self._tag,
             "TMPDIR": self._scratch.name,
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(_HOLDS_PINCITE), os.environ.get("PYTHONPATH")])),
+            **import_path.environment(),
             "TOKENIZERS_PARALLELISM": "false",
         }
         kept = {name: value for name, value in os.environ.items() if name not in _SECRETS}
         numbers = map(str, (pipe, lifeline, self._memory_bytes))
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "pincite.tasks.sandbox.child", *numbers],
+            import_path.python("pincite.tasks.sandbox.child", *numbers),
             env=kept | variables,
             pass_fds=(pipe, lifeline),
             stdin=subprocess.DEVNULL,

@@ -22,8 +22,6 @@ from pincite.tasks.extraction.base.text_builder import TextBuilder, one_line
 from pincite.tasks.extraction.base.zip_container import damage_as_unreadable, open_container, parse_xml
 from pincite.tasks.extraction.office.pptx_shapes import MC, A, P, Words, chart_rows, table_rows, text_body
 
-EXTRACTOR = "pptx"
-EXTRACTOR_VERSION = "1"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
@@ -51,7 +49,7 @@ def extract_pptx(path: Path, settings: Settings, progress: Progress) -> Extracti
                 reader.append()
             title = title or reader.document_title
         title = _core_title(presentation.part) or title
-    return builder.extraction(title, MEDIA_TYPE, EXTRACTOR, EXTRACTOR_VERSION)
+    return builder.extraction(title, MEDIA_TYPE)
 
 
 class SlideReader:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -13,8 +12,6 @@ from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.base.encoding import decode
 from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.text.plain import paragraphs
-
-EXTRACTOR_VERSION = f"1 markdown-it-py {version('markdown-it-py')}"
 
 _KINDS: dict[str, BlockKind] = {
     "heading_open": "heading",
@@ -45,8 +42,6 @@ def extract_markdown(path: Path, settings: Settings, progress: Progress) -> Extr
         text=text,
         title=first or (_front_title(front["body"]) if front else ""),
         media_type="text/markdown",
-        extractor="markdown",
-        extractor_version=EXTRACTOR_VERSION,
         blocks=blocks,
         warnings=warnings,
     )

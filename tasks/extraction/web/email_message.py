@@ -22,8 +22,6 @@ from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.base.text_builder import TextBuilder, one_line
 from pincite.tasks.extraction.web.html import append_html, decode_html
 
-EXTRACTOR = "email"
-EXTRACTOR_VERSION = "1"
 MEDIA_TYPE = "message/rfc822"
 
 _SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Date")
@@ -52,7 +50,7 @@ def extract_email(path: Path, settings: Settings, progress: Progress) -> Extract
     except _HEADER_FAULTS as error:
         raise Unreadable(f"the headers of a part are malformed ({type(error).__name__}: {error})") from error
     reader.list_attachments()
-    return reader.builder.extraction(subject, MEDIA_TYPE, EXTRACTOR, EXTRACTOR_VERSION)
+    return reader.builder.extraction(subject, MEDIA_TYPE)
 
 
 class _Reader:
@@ -138,7 +136,7 @@ class _Reader:
             if page is None or not said:
                 return not said
             append_html(decode_html(_payload(page))[0], shown)
-            return len(shown.extraction("", "", "", "").text) > _STUB * said
+            return len(shown.extraction("", "").text) > _STUB * said
         except Unreadable:
             return False
 

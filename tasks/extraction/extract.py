@@ -28,7 +28,7 @@ from pincite.schemas.settings import Settings
 from pincite.tasks.extraction import user_extractors
 from pincite.tasks.extraction.base.interface import Extractor, Progress
 from pincite.tasks.extraction.registry import formats, key_of
-from pincite.tasks.extraction.sniffing import HEAD_BYTES, Sniffed, looks_binary, sniff
+from pincite.tasks.extraction.sniffing import HEAD_BYTES, Sniffed, looks_binary, reads_as_text, sniff
 from pincite.tasks.extraction.stamps import version_of_format
 
 if TYPE_CHECKING:  # a worker loads only the parsers that it needs
@@ -131,6 +131,8 @@ def _choose(path: Path) -> tuple[str, tuple[DocumentWarning, ...]]:
     if sniffed.key == "encrypted":
         raise Encrypted("an Office file behind a password; save it without one")
     textual = bool(by_suffix) and formats()[by_suffix].textual
+    if textual and sniffed.binary and sniffed.key and reads_as_text(path):
+        return by_suffix, ()
     if sniffed.key and (sniffed.binary or not textual):
         return sniffed.key, _mismatch(suffix, by_suffix, sniffed)
     if by_suffix and (textual or not sniffed.seen):

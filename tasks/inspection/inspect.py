@@ -15,6 +15,7 @@ from pincite.encoders.models import Model
 from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.errors import DocumentError, Failure, Unreadable
 from pincite.schemas.locators import char_fragment, overlapping, place_fragment
+from pincite.schemas.marks import MarkCounts, count_marks
 from pincite.schemas.records import Block, Chunk, Extraction, Page, Word
 from pincite.schemas.settings import Settings
 from pincite.tasks.chunking.chunk import chunk
@@ -79,6 +80,7 @@ class Summary:
     chunks: int
     longest_chunk: int  # word-pieces
     over_window: int
+    marks: MarkCounts  # raised, lowered and struck signs in the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,7 @@ def summary_of(inspection: Inspection) -> Summary | None:
         chunks=len(inspection.chunks),
         longest_chunk=max((one.tokens for one in inspection.chunks), default=0),
         over_window=sum(one.over_window for one in inspection.chunks),
+        marks=count_marks(extraction.text),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from pincite.schemas.errors import ExtractorUnavailable, InvariantBroken
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.extract import extract
-from tests.pincite.conftest import Pincite
+from tests.commands import Pincite
 
 FIRST = """
 from pincite.schemas.errors import Unreadable
@@ -115,9 +115,9 @@ def test_a_file_that_declares_its_version_stamps_that(tmp_path: Path) -> None:
 
 
 def test_an_extractor_without_a_function_is_refused_with_the_settings(
-    pincite: Pincite, tmp_path: Path
+    pincite_here: Pincite, tmp_path: Path
 ) -> None:
-    wrong = pincite("search", "pump", cwd=tmp_path, PINCITE_EXTRACTORS='{".log": "logs"}')
+    wrong = pincite_here("search", "pump", cwd=tmp_path, PINCITE_EXTRACTORS='{".log": "logs"}')
     assert wrong.returncode == 2 and "no extractor has this name. There are: pdf, " in wrong.stderr
-    wrong = pincite("search", "pump", cwd=tmp_path, PINCITE_EXTRACTORS='{"log": "logs.py:read"}')
+    wrong = pincite_here("search", "pump", cwd=tmp_path, PINCITE_EXTRACTORS='{"log": "logs.py:read"}')
     assert wrong.returncode == 2 and '".suffix" = "file.py:function"' in wrong.stderr

@@ -37,9 +37,9 @@ STARTS = {
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """A folder with modules of the user's own, which say so and end what imports them, and a document."""
+    """A folder with modules of own, which say so and end what imports them, and a document."""
     for name in TAKEN:
-        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('the user's own {name}.py')\n")
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('own {name}.py')\n")
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "pump.html").write_text("<p>The pump hums.</p>")
     return tmp_path

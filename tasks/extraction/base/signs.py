@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One of `starts`, `part`, `mimetype` and `test` says what is looked for."""
+    """One of `starts`, `part`, `mimetype`, `stream` and `test` says what is looked for."""
 
     seen: str  # in words, for messages: "a PDF"
     starts: bytes = b""  # a regular expression that matches from the first byte of the file on
     part: str = ""  # the name of a part that a ZIP container of this format must have
     mimetype: bytes = b""  # what the part "mimetype" of a ZIP container of this format says
+    stream: str = ""  # the name of a stream that an OLE2 file of this format has
     test: Callable[[bytes], bool] | None = None  # of the first bytes; asked when nothing else is recognised
     binary: bool = True  # False when the sign is only text that a text file may hold as well
 

@@ -69,7 +69,7 @@ class DocumentReader:
         self._styles = Styles(self._related(RT.STYLES))
         self._numbering = Numbering(self._related(RT.NUMBERING))
         self._include_hidden = include_hidden
-        self._reader = ParagraphReader(self._styles.hides, include_hidden)
+        self._reader = ParagraphReader(self._styles, include_hidden)
         self._notes = {
             "footnote": _by_id(self._related(RT.FOOTNOTES), "footnote"),
             "endnote": _by_id(self._related(RT.ENDNOTES), "endnote"),

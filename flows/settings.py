@@ -55,6 +55,7 @@ class _Sources(BaseSettings):
     attempts: int = _DEFAULTS.attempts
     include_hidden_text: bool = _DEFAULTS.include_hidden_text
     follow_links_out: bool = _DEFAULTS.follow_links_out
+    environment: tuple[str, ...] = ()
     extractors: dict[str, str] = {}
 
     @field_validator("extractors")

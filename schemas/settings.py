@@ -83,6 +83,9 @@ class Settings:
     attempts: int = 3  # of a failed document whose file did not change
     include_hidden_text: bool = False
     follow_links_out: bool = True  # of a folder; else a link to a place outside it is listed as failed
+    environment: tuple[
+        str, ...
+    ] = ()  # variables that the extractors of your own need; others do not reach them
     extractors: Mapping[str, str] = field(default_factory=dict)
     """Extractors of your own, before the product's: ".log" to "my.module:extract" (`base.interface`)."""
 

@@ -27,7 +27,7 @@ from pincite.schemas.records import Block, DocumentWarning, Extraction, Page, Pl
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction import user_extractors
 from pincite.tasks.extraction.base.interface import Extractor, Progress
-from pincite.tasks.extraction.sniffing import HEAD_BYTES, Sniffed, looks_binary, sniff
+from pincite.tasks.extraction.sniffing import HEAD_BYTES, Sniffed, looks_binary, reads_as_text, sniff
 
 if TYPE_CHECKING:  # a worker loads only the parsers that it needs
     from pincite.tasks.extraction.pdf.page_record import Sketch
@@ -185,6 +185,8 @@ def _choose(path: Path) -> tuple[str, tuple[DocumentWarning, ...]]:
     if sniffed.key == "encrypted":
         raise Encrypted("an Office file behind a password; save it without one")
     textual = bool(by_suffix) and FORMATS[by_suffix].textual
+    if textual and sniffed.binary and sniffed.key and reads_as_text(path):
+        return by_suffix, ()
     if sniffed.key and (sniffed.binary or not textual):
         return sniffed.key, _mismatch(suffix, by_suffix, sniffed)
     if by_suffix and (textual or not sniffed.seen):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HEAD_BYTES = 4096
+_TEXT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,13 @@ def sniff(path: Path) -> Sniffed:
     if _is_mail(head):
         return Sniffed("email", "an e-mail message", binary=False)
     return _NOTHING
+
+
+def reads_as_text(path: Path) -> bool:
+    """Whether a file that begins like a binary format is text after all: a note about PDF files is no PDF."""
+    with path.open("rb") as file:
+        data = file.read(_TEXT_BYTES)
+    return b"\x00" not in data and not (data.startswith(b"%PDF-") and b"endobj" in data)
 
 
 def looks_binary(head: bytes) -> bool:

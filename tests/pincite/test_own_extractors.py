@@ -10,7 +10,7 @@ import pytest
 from pincite.schemas.errors import ExtractorUnavailable, InvariantBroken
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.registry import extract
-from tests.pincite.conftest import ROOT, Pincite
+from tests.commands import ROOT, Pincite
 
 FIRST = """
 from pincite.schemas.errors import Unreadable
@@ -77,7 +77,7 @@ def test_an_extractor_that_is_not_there_or_none_is_said_to_be(
 
 
 def test_an_extractor_without_a_function_is_refused_with_the_settings(
-    pincite: Pincite, tmp_path: Path
+    pincite_here: Pincite, tmp_path: Path
 ) -> None:
-    wrong = pincite("search", "pump", cwd=tmp_path, PINCITE_EXTRACTORS='{".log": "logs"}')
+    wrong = pincite_here("search", "pump", cwd=tmp_path, PINCITE_EXTRACTORS='{".log": "logs"}')
     assert wrong.returncode == 2 and '".suffix" = "module:function"' in wrong.stderr

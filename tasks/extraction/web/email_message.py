@@ -23,7 +23,7 @@ from pincite.tasks.extraction.base.text_builder import TextBuilder, one_line
 from pincite.tasks.extraction.web.html import append_html, decode_html
 
 EXTRACTOR = "email"
-EXTRACTOR_VERSION = "1"
+EXTRACTOR_VERSION = "2"
 MEDIA_TYPE = "message/rfc822"
 
 _SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Date")

@@ -208,3 +208,23 @@ def test_reading_one_format_loads_no_parser_of_another(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "extractor"),
+    [
+        ("note.txt", b"%PDF-1.7 is the first line of every such file.\n", "plain"),
+        ("note.md", b"GIF89a is the newer of the two signatures.\n", "markdown"),
+        (
+            "mz.csv",
+            b"MZ,the letters that begin a program and " + b"more " * 20,
+            "delimited",
+        ),
+        ("cp.txt", "%PDF-1.4 steht am Anfang, Größe egal".encode("cp1252"), "plain"),
+    ],
+)
+def test_text_that_begins_like_a_binary_format_is_text(
+    name: str, content: bytes, extractor: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert extract(tmp_path / name, Settings(), lambda page: None).extractor == extractor

@@ -128,12 +128,15 @@ def _sniff_zip(path: Path) -> Sniffed:
     for part, sniffed in _ZIP_PARTS.items():
         if part in names:
             return sniffed
-    return Sniffed("", "a ZIP archive")
+    return Sniffed("zip", "a ZIP archive")
 
 
 def _sniff_ole2(path: Path) -> Sniffed:
     """An OLE2 file is a Word, Excel or PowerPoint file of before 2007, or a newer one behind a password."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        # [MS-OXMSG] 2.4: every Outlook message has this stream.
+        if content.find("__properties_version1.0".encode("utf-16-le")) >= 0:
+            return Sniffed("msg", "an Outlook message")
         # [MS-OFFCRYPTO] 2.3: an encrypted package is a stream of this name in an OLE2 file.
         locked = content.find("EncryptedPackage".encode("utf-16-le")) >= 0
     return (

@@ -58,6 +58,7 @@ class _Sources(BaseSettings):
     include_hidden_text: bool = _DEFAULTS.include_hidden_text
     read_attachments: bool = _DEFAULTS.read_attachments
     follow_links_out: bool = _DEFAULTS.follow_links_out
+    environment: tuple[str, ...] = ()
     extractors: dict[str, str] = {}
 
     @field_validator("extractors")

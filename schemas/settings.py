@@ -84,6 +84,9 @@ class Settings:
     include_hidden_text: bool = False
     read_attachments: bool = True  # of mail, into the text of the message
     follow_links_out: bool = True  # of a folder; else a link to a place outside it is listed as failed
+    environment: tuple[
+        str, ...
+    ] = ()  # variables that the extractors of your own need; others do not reach them
     extractors: Mapping[str, str] = field(default_factory=dict)
     """Extractors of your own, before the product's: ".log" to "logs.py:read" (`extraction.user_extractors`)."""
     folder: str = ""  # where relative paths of `extractors` start: that of the settings file

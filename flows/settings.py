@@ -54,7 +54,9 @@ class _Sources(BaseSettings):
     workers: int = _DEFAULTS.workers
     attempts: int = _DEFAULTS.attempts
     include_hidden_text: bool = _DEFAULTS.include_hidden_text
+    read_attachments: bool = _DEFAULTS.read_attachments
     follow_links_out: bool = _DEFAULTS.follow_links_out
+    environment: tuple[str, ...] = ()
     extractors: dict[str, str] = {}
 
     @field_validator("extractors")

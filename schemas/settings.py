@@ -82,7 +82,11 @@ class Settings:
     workers: int = 0  # extraction processes; 0 is one per core
     attempts: int = 3  # of a failed document whose file did not change
     include_hidden_text: bool = False
+    read_attachments: bool = True  # of mail, into the text of the message
     follow_links_out: bool = True  # of a folder; else a link to a place outside it is listed as failed
+    environment: tuple[
+        str, ...
+    ] = ()  # variables that the extractors of your own need; others do not reach them
     extractors: Mapping[str, str] = field(default_factory=dict)
     """Extractors of your own, before the product's: ".log" to "my.module:extract" (`base.interface`)."""
 
@@ -97,9 +101,8 @@ def completed(settings: Settings, model: str = DEFAULT_MODEL, chunker: str = DEF
 
 def recipe(settings: Settings) -> str:
     """Digest of what the result of a document depends on: another recipe makes it stale."""
-    return _digest(
-        [PIPELINE_VERSION, asdict(settings.ocr), settings.include_hidden_text, dict(settings.extractors)]
-    )
+    chosen = [PIPELINE_VERSION, asdict(settings.ocr), settings.include_hidden_text, dict(settings.extractors)]
+    return _digest(chosen if settings.read_attachments else [*chosen, "attachments are not read"])
 
 
 def limits_digest(settings: Settings) -> str:

@@ -51,7 +51,7 @@ DAMAGE = (OSError, SyntaxError, ValueError, EOFError, struct.error, KeyError, In
 
 def current_version() -> str:
     """What is stamped now; OCR decides the text, so its release is part of it."""
-    return f"1 tesseract-{tesseract.version()} pillow-{PIL.__version__}"
+    return f"2 tesseract-{tesseract.version()} pillow-{PIL.__version__}"
 
 
 def extract_image(

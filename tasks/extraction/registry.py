@@ -27,7 +27,7 @@ from pincite.schemas.records import Block, DocumentWarning, Extraction, Page, Pl
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction import user_extractors
 from pincite.tasks.extraction.base.interface import Extractor, Progress
-from pincite.tasks.extraction.sniffing import HEAD_BYTES, Sniffed, looks_binary, sniff
+from pincite.tasks.extraction.sniffing import HEAD_BYTES, Sniffed, looks_binary, reads_as_text, sniff
 
 if TYPE_CHECKING:  # a worker loads only the parsers that it needs
     from pincite.tasks.extraction.pdf.page_record import Sketch
@@ -69,7 +69,10 @@ FORMATS: dict[str, Format] = {
     "epub": Format("EPUB", "web.epub:extract_epub", (".epub",)),
     "delimited": Format("delimited text", "text.delimited:extract_delimited", (".csv", ".tsv"), textual=True),
     "transcript": Format("transcript", "text.transcript:extract_transcript", (".vtt", ".srt"), textual=True),
-    "email": Format("e-mail", "web.email_message:extract_email", (".eml",), textual=True),
+    "email": Format("e-mail", "mail:extract_email", (".eml",), textual=True),
+    "mbox": Format("mail folder", "mail:extract_mbox", (".mbox", ".mbx"), textual=True),
+    "msg": Format("Outlook message", "mail:extract_msg", (".msg",)),
+    "zip": Format("ZIP archive", "archive:extract_zip", (".zip",)),
     "json": Format("JSON", "text.json_records:extract_json", (".json", ".jsonl", ".ndjson"), textual=True),
     "html": Format("HTML", "web.html:extract_html", (".html", ".htm", ".xhtml"), textual=True),
     "markdown": Format("Markdown", "text.markdown:extract_markdown", (".md", ".markdown"), textual=True),
@@ -185,6 +188,8 @@ def _choose(path: Path) -> tuple[str, tuple[DocumentWarning, ...]]:
     if sniffed.key == "encrypted":
         raise Encrypted("an Office file behind a password; save it without one")
     textual = bool(by_suffix) and FORMATS[by_suffix].textual
+    if textual and sniffed.binary and sniffed.key and reads_as_text(path):
+        return by_suffix, ()
     if sniffed.key and (sniffed.binary or not textual):
         return sniffed.key, _mismatch(suffix, by_suffix, sniffed)
     if by_suffix and (textual or not sniffed.seen):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HEAD_BYTES = 4096
+_TEXT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,13 @@ def sniff(path: Path) -> Sniffed:
     return _NOTHING
 
 
+def reads_as_text(path: Path) -> bool:
+    """Whether a file that begins like a binary format is text after all: a note about PDF files is no PDF."""
+    with path.open("rb") as file:
+        data = file.read(_TEXT_BYTES)
+    return b"\x00" not in data and not (data.startswith(b"%PDF-") and b"endobj" in data)
+
+
 def looks_binary(head: bytes) -> bool:
     """Whether these first bytes are not text in any encoding: NULs without a UTF-16 or UTF-32 sign."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")):
@@ -120,12 +128,15 @@ def _sniff_zip(path: Path) -> Sniffed:
     for part, sniffed in _ZIP_PARTS.items():
         if part in names:
             return sniffed
-    return Sniffed("", "a ZIP archive")
+    return Sniffed("zip", "a ZIP archive")
 
 
 def _sniff_ole2(path: Path) -> Sniffed:
     """An OLE2 file is a Word, Excel or PowerPoint file of before 2007, or a newer one behind a password."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        # [MS-OXMSG] 2.4: every Outlook message has this stream.
+        if content.find("__properties_version1.0".encode("utf-16-le")) >= 0:
+            return Sniffed("msg", "an Outlook message")
         # [MS-OFFCRYPTO] 2.3: an encrypted package is a stream of this name in an OLE2 file.
         locked = content.find("EncryptedPackage".encode("utf-16-le")) >= 0
     return (

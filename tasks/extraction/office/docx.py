@@ -28,7 +28,7 @@ from pincite.tasks.extraction.office.docx_text import MC, A, Attached, Paragraph
 from pincite.tasks.extraction.office.pptx_shapes import chart_rows
 
 EXTRACTOR = "docx"
-EXTRACTOR_VERSION = "1"
+EXTRACTOR_VERSION = "2"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 # Templates and files with macros are the same inside; python-docx knows only the plain kind.
@@ -71,7 +71,7 @@ class DocumentReader:
         self._styles = Styles(self._related(RT.STYLES))
         self._numbering = Numbering(self._related(RT.NUMBERING))
         self._include_hidden = include_hidden
-        self._reader = ParagraphReader(self._styles.hides, include_hidden)
+        self._reader = ParagraphReader(self._styles, include_hidden)
         self._notes = {
             "footnote": _by_id(self._related(RT.FOOTNOTES), "footnote"),
             "endnote": _by_id(self._related(RT.ENDNOTES), "endnote"),

@@ -18,12 +18,22 @@ from pptx.slide import Slide
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.base.interface import Progress
+from pincite.tasks.extraction.base.marks import STRUCK
 from pincite.tasks.extraction.base.text_builder import TextBuilder, one_line
 from pincite.tasks.extraction.base.zip_container import damage_as_unreadable, open_container, parse_xml
-from pincite.tasks.extraction.office.pptx_shapes import MC, A, P, Words, chart_rows, table_rows, text_body
+from pincite.tasks.extraction.office.pptx_shapes import (
+    MC,
+    A,
+    P,
+    Words,
+    chart_rows,
+    struck_text,
+    table_rows,
+    text_body,
+)
 
 EXTRACTOR = "pptx"
-EXTRACTOR_VERSION = "1"
+EXTRACTOR_VERSION = "2"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
@@ -86,6 +96,8 @@ class SlideReader:
                 _SHAPES[shape.tag](self, shape)
         self._notes()
         self._comments()
+        for words in struck_text(self._root):
+            self._builder.name(*STRUCK, words)
 
     def _walk(self, parent: etree._Element | None) -> Iterator[etree._Element]:
         """Shapes in order, those of groups in their place; of alternatives the first that holds any."""

@@ -16,7 +16,7 @@ from pincite.tasks.extraction.base.sheet_blocks import SheetRow, append_sheet
 from pincite.tasks.extraction.base.text_builder import TextBuilder
 
 EXTRACTOR = "delimited"
-EXTRACTOR_VERSION = "1"
+EXTRACTOR_VERSION = "2"
 MEDIA_TYPES = {".tsv": "text/tab-separated-values"}
 
 _DELIMITERS = ",;\t|"

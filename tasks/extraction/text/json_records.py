@@ -19,7 +19,7 @@ from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.base.text_builder import Piece, TextBuilder, one_line
 
 EXTRACTOR = "json"
-EXTRACTOR_VERSION = "1"
+EXTRACTOR_VERSION = "2"
 DEPTH = 200  # levels of nesting; real files have a dozen
 _LINES_SUFFIXES = (".jsonl", ".ndjson")
 _TITLE_KEYS = ("title", "name")

@@ -9,7 +9,7 @@ from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.base.encoding import decode
 from pincite.tasks.extraction.base.interface import Progress
 
-EXTRACTOR_VERSION = "1"
+EXTRACTOR_VERSION = "2"
 
 _PROSE = frozenset({"", ".txt", ".text", ".rst", ".adoc", ".org", ".tex"})
 """Suffixes whose lines flow. Of all others (programs, logs, settings) a line is a unit, as in code."""

@@ -18,7 +18,7 @@ from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.base.text_builder import Piece, TextBuilder, one_line
 
 EXTRACTOR = "transcript"
-EXTRACTOR_VERSION = "1"
+EXTRACTOR_VERSION = "2"
 PAUSE_S = 4.0  # a silence that ends a paragraph
 PARAGRAPH_CHARACTERS = 800  # after which a paragraph ends with the next sentence
 

@@ -16,7 +16,7 @@ from pincite.tasks.extraction.base.zip_container import Container, damage_as_unr
 from pincite.tasks.extraction.web.html import append_html, decode_html
 
 EXTRACTOR = "epub"
-EXTRACTOR_VERSION = "1"
+EXTRACTOR_VERSION = "2"
 MEDIA_TYPE = "application/epub+zip"
 
 _PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/xml", "text/xml")

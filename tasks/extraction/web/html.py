@@ -18,7 +18,7 @@ from pincite.tasks.extraction.base.text_builder import TextBuilder, one_line
 from pincite.tasks.extraction.web.html_blocks import read_tree
 from pincite.tasks.extraction.web.html_visibility import name
 
-EXTRACTOR_VERSION = f"1 lxml {etree.__version__}"
+EXTRACTOR_VERSION = f"2 lxml {etree.__version__}"
 MAX_DEPTH = 2048  # libxml2 stops reading there
 
 # In the first 1,024 bytes, HTML Living Standard 4.2.5.4; real pages are later, so four times that.

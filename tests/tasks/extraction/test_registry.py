@@ -84,7 +84,7 @@ def test_a_zip_archive_is_told_from_the_formats_that_are_zip_inside(tmp_path: Pa
                 file.writestr(part, text)
         return tmp_path / name
 
-    assert "ZIP archive" in refused(archive("a.zip", {"x.txt": "words"}), Unsupported)
+    assert extract(archive("a.zip", {"x.txt": "words"}), Settings(), lambda page: None).extractor == "zip"
     assert sniff(archive("a", {"word/document.xml": "<x/>"})).key == "docx"
     assert sniff(archive("b", {"ppt/presentation.xml": "<x/>"})).key == "pptx"
     assert sniff(archive("c", {"xl/workbook.xml": "<x/>"})).key == "xlsx"
@@ -208,3 +208,23 @@ def test_reading_one_format_loads_no_parser_of_another(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "extractor"),
+    [
+        ("note.txt", b"%PDF-1.7 is the first line of every such file.\n", "plain"),
+        ("note.md", b"GIF89a is the newer of the two signatures.\n", "markdown"),
+        (
+            "mz.csv",
+            b"MZ,the letters that begin a program and " + b"more " * 20,
+            "delimited",
+        ),
+        ("cp.txt", "%PDF-1.4 steht am Anfang, Größe egal".encode("cp1252"), "plain"),
+    ],
+)
+def test_text_that_begins_like_a_binary_format_is_text(
+    name: str, content: bytes, extractor: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert extract(tmp_path / name, Settings(), lambda page: None).extractor == extractor

@@ -83,7 +83,7 @@ class Settings:
     attempts: int = 3  # of a failed document whose file did not change
     include_hidden_text: bool = False
     read_attachments: bool = True  # of mail, into the text of the message
-    follow_links_out: bool = True  # of a folder; else a link to a place outside it is listed as failed
+    follow_links_out: bool = False  # of a folder; else a link to a place outside it is listed as failed
     environment: tuple[
         str, ...
     ] = ()  # variables that the extractors of your own need; others do not reach them

@@ -167,7 +167,9 @@ def _unsupported(path: Path, suffix: str, sniffed: Sniffed) -> str:
     if not seen:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
-        seen = f"binary data that begins with {head[:8].hex(' ')}" if looks_binary(head) else "text"
+        seen = (
+            "binary data of no known kind" if looks_binary(head) else "text"
+        )  # the same words for all: a group
     named = f"{suffix} file" if suffix else "file without a suffix"
     remedy = "; if it is plain text, name it .txt" if seen == "text" else ""
     return f"unsupported format: a {named} that holds {seen}{remedy}. Formats that are read: {_readable()}"

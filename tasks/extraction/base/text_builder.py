@@ -145,7 +145,7 @@ class TextBuilder:
         """Warn once about all things of a kind: "`message`: first, second, third"."""
         self._named.setdefault((code, message), []).append(one_line(thing) or "unnamed")
 
-    def extraction(self, title: str, media_type: str, extractor: str, version: str) -> Extraction:
+    def extraction(self, title: str, media_type: str) -> Extraction:
         """All that was appended. Raises `Unreadable` when there is no letter or digit in it."""
         text = "".join(self._parts)
         warnings = tuple(dict.fromkeys((*self._warnings, *self._named_warnings())))
@@ -156,8 +156,6 @@ class TextBuilder:
             text=text,
             title=one_line(self._clean(title)),
             media_type=media_type,
-            extractor=extractor,
-            extractor_version=version,
             blocks=tuple(self._blocks),
             places=tuple(sorted(self._places, key=lambda place: (place.start, place.end))),
             words=tuple(self._words),

@@ -29,7 +29,6 @@ from pincite.tasks.extraction.office.odf_text import (
 )
 from pincite.tasks.extraction.office.ods import odf_title, refuse_encrypted
 
-EXTRACTOR_VERSION = "1"
 _MEDIA = "application/vnd.oasis.opendocument."
 _COLUMNS = 63
 _WRAPPERS = {f"{TEXT}{name}" for name in ("section", "index-body", "index-title", "table-of-content", "bibliography",
@@ -54,7 +53,7 @@ def extract_odt(path: Path, settings: Settings, progress: Progress) -> Extractio
         reader.blocks(body)
         reader.running_text()
         title = reader.title or odf_title(container)
-    return reader.finished(title, f"{_MEDIA}text", "odt")
+    return reader.finished(title, f"{_MEDIA}text")
 
 
 def extract_odp(path: Path, settings: Settings, progress: Progress) -> Extraction:
@@ -71,7 +70,7 @@ def extract_odp(path: Path, settings: Settings, progress: Progress) -> Extractio
             with reader.builder.place("slide", str(number)):
                 reader.slide(slide, number)
         title = odf_title(container)
-    return reader.finished(title, f"{_MEDIA}presentation", "odp")
+    return reader.finished(title, f"{_MEDIA}presentation")
 
 
 class OdfReader:
@@ -95,7 +94,7 @@ class OdfReader:
         self._told = (0, 0)  # notes and comments that stand in the text
         self._depth = 0
 
-    def finished(self, title: str, media_type: str, extractor: str) -> Extraction:
+    def finished(self, title: str, media_type: str) -> Extraction:
         for words in self._lines.struck:
             self.builder.name(*STRUCK, words)
         for words in self._lines.hidden:
@@ -103,7 +102,7 @@ class OdfReader:
         for change in self.content.iter(f"{TEXT}deletion"):
             words = "".join(map(str, change.itertext()))
             self.builder.name("tracked-deletion", "deleted in tracked changes, left out", words)
-        return self.builder.extraction(title, media_type, extractor, EXTRACTOR_VERSION)
+        return self.builder.extraction(title, media_type)
 
     def blocks(self, parent: etree._Element) -> None:
         """What stands below `parent`, in order."""

@@ -27,7 +27,7 @@ _DAMAGE = (
 )
 
 
-def extract_with_xlrd(path: Path, version: str) -> Extraction:
+def extract_with_xlrd(path: Path) -> Extraction:
     """The workbook's text. Raises `Encrypted` or `Unreadable`."""
     builder = TextBuilder()
     try:
@@ -48,7 +48,7 @@ def extract_with_xlrd(path: Path, version: str) -> Extraction:
             builder.name("hidden-sheet", "hidden sheets, read", sheet.name)
         builder.heading(sheet.name, 2)
         append_sheet(builder, sheet.name, rows)
-    return builder.extraction("", MEDIA_TYPE, "xls", version)
+    return builder.extraction("", MEDIA_TYPE)
 
 
 class _Silent:

@@ -39,7 +39,7 @@ _WAYS: tuple[tuple[Position, bool, bool], ...] = tuple(
 _MARK = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + len(_WAYS) - 1)}]")
 
 
-def extract_rich_text(path: Path, settings: Settings, version: str) -> Extraction:
+def extract_rich_text(path: Path, settings: Settings) -> Extraction:
     """The document's text. Raises `Unreadable` for what is no Rich Text."""
     source = path.read_bytes().decode("latin-1")
     if not source.lstrip().startswith("{\\rtf"):
@@ -66,7 +66,7 @@ def extract_rich_text(path: Path, settings: Settings, version: str) -> Extractio
         rows = []
         builder.paragraph(shown)
     builder.table(rows)
-    return builder.extraction("", MEDIA_TYPE, "rtf", version)
+    return builder.extraction("", MEDIA_TYPE)
 
 
 def _marked(source: str) -> Iterator[str]:

@@ -6,7 +6,6 @@ Only `<sup>`, `<sub>`, `<del>` and `<s>` in it become the marks that all formats
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
 
@@ -19,8 +18,6 @@ from pincite.tasks.extraction.base.encoding import decode
 from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.base.marks import lowered, raised, struck
 from pincite.tasks.extraction.text.plain import paragraphs
-
-EXTRACTOR_VERSION = f"2 markdown-it-py {version('markdown-it-py')}"
 
 _KINDS: dict[str, BlockKind] = {
     "heading_open": "heading",
@@ -54,8 +51,6 @@ def extract_markdown(path: Path, settings: Settings, progress: Progress) -> Extr
         text=text,
         title=first or (_front_title(front["body"]) if front else ""),
         media_type="text/markdown",
-        extractor="markdown",
-        extractor_version=EXTRACTOR_VERSION,
         blocks=blocks,
         warnings=warnings,
     )

@@ -16,7 +16,6 @@ from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.base.text_builder import TextBuilder
 from pincite.tasks.extraction.text.markdown import markdown_blocks, with_marks
 
-EXTRACTOR_VERSION = "1"
 _OUTPUT_CHARACTERS = 20_000  # of one cell: a log that goes on for ever says little
 
 
@@ -38,7 +37,7 @@ def extract_notebook(path: Path, settings: Settings, progress: Progress) -> Extr
                 _outputs(builder, cell.get("outputs"), number)
             else:
                 builder.paragraph(text)
-    return builder.extraction(title, "application/x-ipynb+json", "notebook", EXTRACTOR_VERSION)
+    return builder.extraction(title, "application/x-ipynb+json")
 
 
 def _cells(source: str) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,5 @@
 """Strict Open XML, Office files of before 2007 and Rich Text."""
 
-import subprocess
 import zipfile
 from pathlib import Path
 
@@ -11,12 +10,12 @@ import pytest
 
 from pincite.schemas.errors import Unreadable, Unsupported
 from pincite.schemas.settings import Settings
-from pincite.tasks.extraction import old_office
+from pincite.tasks.extraction.extract import extract
+from pincite.tasks.extraction.office import libreoffice
 from pincite.tasks.extraction.office.rich_text import extract_rich_text
-from pincite.tasks.extraction.registry import extract
 from tests.tasks.extracted import check_offsets, codes
 
-needs_libreoffice = pytest.mark.skipif(not old_office.SOFFICE, reason="LibreOffice is not installed")
+needs_libreoffice = pytest.mark.skipif(not libreoffice.command(), reason="LibreOffice is not installed")
 RTF = (
     r"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}}\pard Count 4.2 x 10{\super 6} in 20 m\super 2\nosupersub  of "
     r"H{\sub 2}O.\par The price is {\strike 4,100 euro} 5,300 euro. {\v secret}Gr\'f6\'dfe \u8364?5\par "
@@ -81,19 +80,19 @@ def test_strict_open_xml_is_read_as_everyday_files_are(tmp_path: Path) -> None:
 
 def test_rich_text_is_read_without_libreoffice(tmp_path: Path) -> None:
     (tmp_path / "a.rtf").write_text(RTF)
-    extraction = extract_rich_text(tmp_path / "a.rtf", Settings(), "1")
+    extraction = extract_rich_text(tmp_path / "a.rtf", Settings())
     check_offsets(extraction)
     assert extraction.text == RTF_TEXT
     assert {"struck-text", "hidden-text"} <= set(codes(extraction))
     (tmp_path / "b.rtf").write_text("{\\rtf1")
     with pytest.raises(Unreadable):
-        extract_rich_text(tmp_path / "b.rtf", Settings(), "1")
+        extract_rich_text(tmp_path / "b.rtf", Settings())
 
 
 def test_without_libreoffice_an_old_file_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(old_office, "SOFFICE", "")
+    monkeypatch.setattr(libreoffice, "command", lambda: "")
     path = tmp_path / "a.doc"
     path.write_bytes(
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504) + "WordDocument".encode("utf-16-le") + bytes(60)
@@ -108,21 +107,11 @@ def test_old_files_are_read_by_libreoffice(tmp_path: Path, monkeypatch: pytest.M
     write_pptx(tmp_path / "p.pptx")
     write_xlsx(tmp_path / "x.xlsx")
     for name, suffix in (("w.docx", "doc"), ("p.pptx", "ppt"), ("x.xlsx", "xls")):
-        profile = f"-env:UserInstallation=file://{tmp_path}/profile"
-        command = [
-            old_office.SOFFICE,
-            profile,
-            "--headless",
-            "--convert-to",
-            suffix,
-            "--outdir",
-            str(tmp_path),
-        ]
-        subprocess.run([*command, str(tmp_path / name)], check=True, capture_output=True)
+        libreoffice.convert(tmp_path / name, suffix)
     assert text_of(tmp_path / "w.doc") == "# Pump\n\nDrain first.2"
     assert "Goals 7" in text_of(tmp_path / "p.ppt")
     assert "| A-1 | 02139-1234 |" in text_of(tmp_path / "x.xls")
-    monkeypatch.setattr(old_office, "SOFFICE", "")
+    monkeypatch.setattr(libreoffice, "command", lambda: "")
     assert "| A-1 | 02139-1234 |" in text_of(tmp_path / "x.xls")  # by xlrd
     (tmp_path / "a.rtf").write_text(RTF)
     monkeypatch.undo()

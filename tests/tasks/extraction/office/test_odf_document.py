@@ -8,7 +8,7 @@ from odf.opendocument import OpenDocument, OpenDocumentPresentation, OpenDocumen
 
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
-from pincite.tasks.extraction.registry import extract
+from pincite.tasks.extraction.extract import extract
 from tests.tasks.extracted import check_offsets, codes, message, places
 
 

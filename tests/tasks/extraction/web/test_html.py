@@ -11,7 +11,7 @@ from pincite.schemas.errors import LimitExceeded, Unreadable
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.base.text_builder import TextBuilder
-from pincite.tasks.extraction.registry import check_extraction
+from pincite.tasks.extraction.extract import check_extraction
 from pincite.tasks.extraction.web.html import append_html, decode_html, extract_html
 from tests.tasks.extracted import check_offsets, codes, message
 
@@ -26,7 +26,7 @@ def read(body: str, folder: Path, settings: Settings | None = None, name: str = 
 def text_of(body: str) -> str:
     builder = TextBuilder()
     append_html(body, builder)
-    return builder.extraction("", "text/html", "html", "1").text
+    return builder.extraction("", "text/html").text
 
 
 def test_blocks_follow_the_page(tmp_path: Path) -> None:

@@ -35,12 +35,16 @@ from pincite.tasks.sandbox.pool import end_leftovers, pool
 from pincite.tasks.sources.source import address_of
 from pincite.tasks.steps.configuration import made_or_opened, policy_for, resolved
 from pincite.tasks.steps.embed import EmbedOrder
+from pincite.tasks.steps.fetch import Fetcher
 from pincite.tasks.steps.observe import Observer, observing
 from pincite.tasks.steps.plan import space_of
 from pincite.tasks.steps.publish import Publisher
 
 IN_FLIGHT = 16
 """Documents handed out at a time: enough to share a commit and keep every child busy, few enough for memory."""
+
+FETCHERS = 2
+"""Children that download what a full disk kept discovery from keeping; none is started before one is needed."""
 
 
 @flow(
@@ -96,7 +100,11 @@ def _index_documents(
                 settings.limits.memory_bytes,
                 family,
                 first=("warm up", model),
+                environment=settings.environment,
             )
+        )
+        fetching = children.enter_context(
+            pool(FETCHERS, settings.limits.memory_bytes, family, environment=None)
         )
         embedding = children.enter_context(
             pool(1, EMBEDDER_MEMORY_BYTES, family, first=("embed", EmbedOrder(model, ())))
@@ -113,6 +121,7 @@ def _index_documents(
             Publisher(run, policy),
             tuple(beside),
             observer=observer,
+            fetcher=Fetcher(fetching, family),
         )
         suspects, others = registered.pending[: registered.alone], registered.pending[registered.alone :]
         hand_out(document_task(line), suspects, 1, line.errors)

@@ -42,7 +42,6 @@ _UNREAD = (
     Sign("WAV audio", rb"RIFF.{4}WAVE"),
     Sign("Ogg audio or video", rb"OggS\x00"),
     Sign("MP4 audio or video", rb".{4}ftyp"),
-    Sign("an RTF document", rb"\{\\rtf", binary=False),
     Sign("PostScript", rb"%!PS", binary=False),
 )
 _OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -110,10 +109,10 @@ def _sniff_zip(path: Path) -> Sniffed:
         # A damaged container: the suffix must decide, and its extractor says what is broken.
         return _NOTHING
     for key, sign in _signs():
-        if sign.mimetype and sign.mimetype == mimetype:
+        if sign.mimetype and sign.mimetype == mimetype.removesuffix(b"-template"):
             return Sniffed(key, sign.seen)
     if mimetype.startswith(_ODF):
-        return Sniffed("", "an OpenDocument file that is no spreadsheet")
+        return Sniffed("", "an OpenDocument file of another kind")
     for key, sign in _signs():
         if sign.part and sign.part in names:
             return Sniffed(key, sign.seen)
@@ -131,5 +130,5 @@ def _sniff_ole2(path: Path) -> Sniffed:
     return (
         Sniffed("encrypted", "an encrypted Office file")
         if locked
-        else Sniffed("", "an Office file of before 2007 (save it as .docx, .xlsx or .pptx)")
+        else Sniffed("", "an OLE2 file that is neither Office nor Outlook")
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from pincite.schemas.errors import OcrUnavailable
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.ocr import installed
+from pincite.tasks.extraction.office import libreoffice
 from pincite.tasks.extraction.registry import Format, formats
 from pincite.tasks.extraction.user_extractors import version_of
 
@@ -60,7 +61,11 @@ def _pdfium() -> str:
     return str(facts["build"])
 
 
-_SPECIAL: Mapping[str, Callable[[], str]] = {"pdfium": _pdfium, "tesseract": installed.version}
+_SPECIAL: Mapping[str, Callable[[], str]] = {
+    "pdfium": _pdfium,
+    "tesseract": installed.version,
+    "libreoffice": libreoffice.stamp,
+}
 """Releases that are not those of a package of their name."""
 
 

@@ -48,10 +48,10 @@ def extract_docx(path: Path, settings: Settings, progress: Progress) -> Extracti
     """The document's text. Raises `Encrypted`, `Unreadable` or `LimitExceeded`."""
     progress(1)
     with (
-        open_container(path, settings.limits, "Word"),
+        open_container(path, settings.limits, "Word") as container,
         damage_as_unreadable("Word", PythonDocxError, OpcError),
     ):
-        document = cast(DocumentPart, Package.open(str(path)).main_document_part).document
+        document = cast(DocumentPart, Package.open(str(container.path)).main_document_part).document
         reader = DocumentReader(document, settings.include_hidden_text)
         reader.body(document.element.body)
         reader.running_text()

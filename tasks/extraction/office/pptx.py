@@ -46,11 +46,11 @@ def extract_pptx(path: Path, settings: Settings, progress: Progress) -> Extracti
     """The text of all slides. Raises `Encrypted`, `Unreadable` or `LimitExceeded`."""
     builder = TextBuilder()
     with (
-        open_container(path, settings.limits, "PowerPoint"),
+        open_container(path, settings.limits, "PowerPoint") as container,
         damage_as_unreadable("PowerPoint", PythonPptxError),
     ):
         # Not `pptx.Presentation`, which refuses slide shows and templates.
-        presentation = Package.open(str(path)).presentation_part.presentation
+        presentation = Package.open(str(container.path)).presentation_part.presentation
         title = ""
         for number, slide in enumerate(presentation.slides, start=1):
             progress(number)

@@ -52,7 +52,7 @@ def extract_xlsx(path: Path, settings: Settings, progress: Progress) -> Extracti
     with open_container(path, settings.limits, "Excel") as container, damage:
         title = core_title(container)
         sheets = read_parts(container)
-        rows = _all_rows(path, container, sheets, builder, progress)
+        rows = _all_rows(container.path, container, sheets, builder, progress)
     for sheet, found in zip(sheets, rows, strict=True):
         _append(builder, sheet, found)
     return builder.extraction(title, XLSX_MEDIA_TYPE)

@@ -43,7 +43,7 @@ def extract_markdown(path: Path, settings: Settings, progress: Progress) -> Extr
     """The decoded source. Title: the first level-1 heading, or the front matter's title, or ""."""
     progress(1)
     source, warnings = decode(path.read_bytes())
-    text = _with_marks(source)
+    text = with_marks(source)
     front = _FRONT_MATTER.match(text)
     blocks = tuple(markdown_blocks(text, front.end() if front else 0))
     first = next((block.title for block in blocks if block.kind == "heading" and block.level == 1), "")
@@ -76,7 +76,7 @@ def markdown_blocks(text: str, body: int = 0) -> Iterator[Block]:
     yield from paragraphs(text, at, len(text))
 
 
-def _with_marks(source: str) -> str:
+def with_marks(source: str) -> str:
     """The source with raised, lowered and struck words as marks; code stays as it is written."""
     if not _INLINE.search(source):
         return source

@@ -65,9 +65,8 @@ def test_an_unknown_format_is_refused_with_what_was_seen_and_what_is_read(tmp_pa
 @pytest.mark.parametrize(
     ("name", "content", "seen"),
     [
-        ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "before 2007"),
-        ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "before 2007"),
-        ("a.rtf", b"{\\rtf1 words}", "RTF"),
+        ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "OLE2"),
+        ("a.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "OLE2"),
         ("song.mp3", b"ID3\x04" + bytes(99), "MP3"),
         ("data", b"\x1f\x8b\x08" + bytes(30), "gzip"),
         ("core", b"\x7fELF" + bytes(99), "program"),
@@ -95,7 +94,7 @@ def test_a_zip_archive_is_told_from_the_formats_that_are_zip_inside(tmp_path: Pa
     spreadsheet = "application/vnd.oasis.opendocument.spreadsheet"
     assert sniff(archive("e", {"mimetype": spreadsheet})).key == "ods"
     assert "OpenDocument" in refused(
-        archive("f.odt", {"mimetype": "application/vnd.oasis.opendocument.text"}), Unsupported
+        archive("f.odf", {"mimetype": "application/vnd.oasis.opendocument.formula"}), Unsupported
     )
 
 

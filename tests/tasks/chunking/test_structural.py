@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from pincite.encoders.models import resolve_model
 from pincite.encoders.wordpieces import WordPieces
-from pincite.schemas.records import Block
+from pincite.schemas.records import Block, Extraction
 from pincite.schemas.settings import DEFAULT_MODEL
+from pincite.storage.runs.invariants import coverage_problems
 from pincite.tasks.chunking.chunk import chunk
 from pincite.tasks.chunking.sections import LONGEST_TITLE
 from pincite.tasks.chunking.sentences import sentence_cuts
+from pincite.tasks.chunking.structural import structural_chunks
 from tests.tasks.chunking.documents import document, documents, markdown, uncovered
 
 WINDOW = 256
@@ -337,6 +339,17 @@ def test_a_full_stop_before_a_small_letter_ends_what_reads_as_a_sentence(text, s
 
 
 def test_lower_case_text_is_cut_at_full_stops_and_not_at_commas():
-    clause = "the company paid a dividend of ${} million, which the board had approved in may, after a debate. "
+    clause = (
+        "the company paid a dividend of ${} million, which the board had approved in may, after a debate. "
+    )
     chunks = chunks_of(document("".join(clause.format(n) for n in range(12))))
     assert len(chunks) > 1 and all(one.content.endswith("debate.") for one in chunks)
+
+
+def test_boilerplate_is_in_no_chunk_and_parts_what_stands_around_it() -> None:
+    text = "First words of the page.\n\nHome | Imprint\n\nLast words of the page."
+    blocks = (Block("paragraph", 0, 24), Block("boilerplate", 26, 40), Block("paragraph", 42, 65))
+    extraction = Extraction(text, "", "text/html", "html", "1", blocks)
+    chunks = structural_chunks(extraction, "T", lambda texts: [len(one.split()) + 2 for one in texts], 256)
+    assert [chunk.content for chunk in chunks] == ["First words of the page.", "Last words of the page."]
+    assert coverage_problems(text, blocks, chunks) == []

@@ -4,11 +4,13 @@ Applied alike to passages and queries, so that either spelling finds the other.
 """
 
 from functools import cache
+from typing import Any
 
 import regex
 
 _DROPPED = regex.compile(
-    r"[\u0610-\u061A\u0640\u064B-\u0652\u0656-\u065F\u0670\u06D6-\u06DC\u06DF-\u06E8\u06EA-\u06ED\u08D3-\u08FF"  # Arabic
+    r"[\u0610-\u061A\u0640\u064B-\u0652\u0656-\u065F\u0670\u06D6-\u06DC\u06DF-\u06E8\u06EA-\u06ED"
+    r"\u08D3-\u08FF"  # Arabic
     r"\u0591-\u05BD\u05BF\u05C1\u05C2\u05C4\u05C5\u05C7"  # Hebrew points and accents
     r"\u093C\u09BC\u0A3C\u0ABC\u0B3C\u0CBC]+"  # nukta of the scripts of India
 )
@@ -35,8 +37,8 @@ def _simplified(character: str) -> str:
 
 
 @cache
-def _converter():  # type: ignore[no-untyped-def]  # the package has no types
+def _converter() -> Any:
     """Loaded for the first Han character: .1 CPU s."""
-    from opencc import OpenCC
+    from opencc import OpenCC  # type: ignore[import-untyped]  # it has no types
 
     return OpenCC("t2s")

@@ -59,7 +59,9 @@ _MIXED = regex.compile(r"\p{L}{2,}+\p{N}{2,}+|\p{N}++\p{L}++")
 _MEASURE = regex.compile(r"(?P<number>\p{N}++\.\p{N}++)\p{L}++")
 _GROUPED = regex.compile(r"(?<![\p{N}.,])\p{N}{1,3}(?: \p{N}{3})++(?!\p{N})")
 _CAMEL_PART = regex.compile(r"\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}++|\p{N}++")
-_CAMEL = regex.compile(r"(?<![\p{L}\p{N}])[\p{L}\p{N}]*?\p{Ll}\p{Lu}[\p{L}\p{N}]*+|(?<![\p{L}\p{N}])\p{Lu}{2,}\p{Ll}{2}[\p{L}\p{N}]*+")
+_CAMEL = regex.compile(
+    r"(?<![\p{L}\p{N}])[\p{L}\p{N}]*?\p{Ll}\p{Lu}[\p{L}\p{N}]*+|(?<![\p{L}\p{N}])\p{Lu}{2,}\p{Ll}{2}[\p{L}\p{N}]*+"
+)
 _SIZE = regex.compile(r"\p{L}++\p{N}++(?=\p{L}+\p{N})")  # of a thread or a tyre, before what follows it
 _PREFIX = regex.compile(rf"(?:\p{{L}}\p{{M}}*+){{{_PREFIX_LETTERS}}}(?=\p{{L}})")
 _LETTERS = regex.compile(r"[\p{L}\p{M}]++")

@@ -1,7 +1,8 @@
 """Whether the ground truth of a question set holds in an index: what fails is named and left out.
 
 A needle must stand exactly once in all live canonical texts, in the document that the set names (or in each of the
-copies that it names), and must be no heading: a chunker that copies headings would score by itself, one that leaves them out could not.
+copies that it names), and must be no heading: a chunker that copies headings would score by itself, one that leaves
+them out could not.
 """
 
 from collections import Counter

@@ -5,10 +5,10 @@
     financebench   one JSON-lines file and a folder of PDFs (Islam et al. 2023)
 
 SQuAD: a document per article; the sentence of the answer is the needle, with its neighbours where it stands more
-than once, never across a blank line; impossible questions must be refused. BEIR: a document per entry; a question is judged by documents, not
-by chunk ids, because those change with the chunker, and it is right when a passage of any document with a positive
-score is found. FinanceBench: the PDFs are copied; a question is judged by the pages of its evidence, which the
-file counts from 0 and we from 1.
+than once, never across a blank line; impossible questions must be refused. BEIR: a document per entry; a question
+is judged by documents, not by chunk ids, because those change with the chunker, and it is right when a passage of
+any document with a positive score is found. FinanceBench: the PDFs are copied; a question is judged by the pages of
+its evidence, which the file counts from 0 and we from 1.
 
 A row that can't be used (an answer that does not stand where it is said to, a repeated id, a line that is no JSON)
 is left out by name. Only a file that can't be read at all is an error.

@@ -205,7 +205,8 @@ def _chunk(columns: Mapping[str, Any], document: str) -> EvaluatedChunk:
 def ground_truth(question: Question) -> Truth:
     """What two phrasings of one needle have in common: by what they are judged, and its names."""
     if question.needle:
-        return (NEEDLE, question.needle, *question.needles)  # it stands once: whether the set names its document changes nothing
+        # it stands once: whether the set names its document changes nothing
+        return (NEEDLE, question.needle, *question.needles)
     if question.chunk_ids:
         return ("chunks", *sorted(question.chunk_ids))
     if question.documents:

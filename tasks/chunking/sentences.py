@@ -66,7 +66,11 @@ def sentence_cuts(text: str, start: int, end: int) -> Iterator[int]:
         single = len(mark) == 1 and mark in _DOTS
         if single and not match["close"] and _is_abbreviation(text, start, match.start(), after):
             continue
-        if _DOTS.issuperset(mark) and after.islower() and not (single and _goes_on_small(text, begin, match, end)):
+        if (
+            _DOTS.issuperset(mark)
+            and after.islower()
+            and not (single and _goes_on_small(text, begin, match, end))
+        ):
             continue
         begin = match.end("space")
         yield begin

@@ -11,7 +11,9 @@ from pincite.tasks.chunking.cascade import TARGET
 from pincite.tasks.steps.publish import check_invariants
 
 PIECES = WordPieces(resolve_model(DEFAULT_MODEL))
-RUSSIAN = "Паром отходил от северного причала каждое утро, и смотритель записывал в журнал имя капитана. " * 12
+RUSSIAN = (
+    "Паром отходил от северного причала каждое утро, и смотритель записывал в журнал имя капитана. " * 12
+)
 
 
 def extraction(text: str) -> Extraction:

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from pincite.console import ExitCode, complain
 from pincite.lazy_commands import LazyCommand
+from pincite.schemas.addresses import without_proxy_for_loopback
 from pincite.schemas.errors import PinciteError
 
 COMMANDS = {
@@ -140,6 +141,7 @@ app = TyperGroup(
 
 def main() -> None:
     end_by_signals()
+    without_proxy_for_loopback()
     try:
         app.main(prog_name="pincite")
     except PinciteError as error:

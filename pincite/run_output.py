@@ -14,7 +14,7 @@ from pincite.console import ExitCode, complain, errors, looking, one_line, print
 from pincite.flows.notify import failure_report, tell
 from pincite.retry_output import RequestedDocuments, Retried
 from pincite.schemas.counting import counted
-from pincite.schemas.errors import PinciteError, SourceError
+from pincite.schemas.errors import PinciteError, ServerFailed, SourceError
 from pincite.schemas.evaluation import Verdict
 from pincite.schemas.records import Collection, CollectionOutcome, Counts
 from pincite.schemas.settings import Settings
@@ -63,7 +63,7 @@ def run_all(
                 settled = settle_if_idle(opened, collection, policy, settings.limits)
                 with nullcontext() if settled else _progress(opened, collection.source):
                     counts = settled or flow.run(collection)
-            except SourceError as error:
+            except (SourceError, ServerFailed) as error:
                 seconds = time.monotonic() - began
                 done.append(CollectionOutcome(collection, Counts(), seconds, idle=True, error=str(error)))
             else:
@@ -92,17 +92,19 @@ class _Flow:
         if not self.started:
             self.server.enter_context(prefect_api(self.index.resolve() / "prefect"))
             self.started = True
+        from pincite.flows.prefect_server.server import server_faults
         from pincite.flows.reindex import reindex
 
         try:
-            counts = reindex(
-                collection.source,
-                str(self.index),
-                self.settings,
-                self.retry,
-                collection=collection,
-                confirmed_deletions=self.confirmed_deletions,
-            )
+            with server_faults():
+                counts = reindex(
+                    collection.source,
+                    str(self.index),
+                    self.settings,
+                    self.retry,
+                    collection=collection,
+                    confirmed_deletions=self.confirmed_deletions,
+                )
         except KeyboardInterrupt:  # which ends any command with exit code 130
             complain("interrupted: what was finished is stored, the next run takes up the rest")
             raise

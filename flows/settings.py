@@ -17,6 +17,7 @@ The key of the endpoint is PINCITE_ANSWER_KEY, only there: a file with settings 
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, fields

@@ -3,6 +3,7 @@
 Applied alike to passages and queries, so that either spelling finds the other.
 """
 
+import unicodedata
 from functools import cache
 from typing import Any
 
@@ -27,6 +28,20 @@ def one_spelling(text: str) -> str:
     """`text`, casefolded and NFKC, without signs that may be left out; Han characters in their simplified form."""
     text = _DROPPED.sub("", text).translate(_VARIANTS)
     return _HAN.sub(lambda match: "".join(map(_simplified, match.group())), text)
+
+
+_SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae", "œ": "oe"})
+_BARE = str.maketrans({"ø": "o", "æ": "a", "œ": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t"})
+_MARKS = regex.compile(r"\p{M}+")
+
+
+def plain_spellings(word: str) -> frozenset[str]:
+    """How a folded word with accents is typed without them: muller and mueller for müller; () for one without."""
+    spelled = (word.translate(_SPELLED_OUT), word.translate(_BARE))
+    bare = {
+        unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", one))) for one in spelled
+    }
+    return frozenset(bare - {word})
 
 
 @cache

@@ -79,6 +79,12 @@ def passage_terms(text: str) -> list[str]:
     return list(_terms(text, passage=True))
 
 
+def whole_words(text: str) -> list[str]:
+    """The words, numbers and codes of a text, each whole and once, as `terms` spells them."""
+    found = (match for match in _STRETCH.finditer(normalize(text)) if match.lastgroup == "word")
+    return list(dict.fromkeys(word for match in found for word in [next(_word(match.group()), "")] if word))
+
+
 def reference_terms(text: str) -> list[str]:
     """The founding tokenizer of spec section 4: `[a-z0-9]+` on lower case."""
     return _REFERENCE.findall(text.lower())

@@ -75,10 +75,10 @@ class Tracer:
         """Rows with their distances, folded as far as was looked, then as they rank."""
         hidden = {row for one in listed.kept for row in (one.row, *one.folded)}
         for one in listed.kept:
-            yield one.row, one.cosine_distance
+            yield one.row, one.cut_distance
         for one in listed.ranked:
             if one.row not in hidden:
-                yield one.row, one.cosine_distance
+                yield one.row, one.cut_distance
 
     def trace(
         self, ground: Ground, listed: QuestionRanking, final: Sequence[int] | None = None
@@ -128,7 +128,7 @@ class Tracer:
     ) -> tuple[LossStage, str]:
         among = [one for one in right if _place(listed, one.row) <= self._way.depth]
         threshold = self._way.threshold
-        if threshold is not None and not under_cut((one.cosine_distance for one in among), threshold):
+        if threshold is not None and not under_cut((one.cut_distance for one in among), threshold):
             near = min(one.cosine_distance for one in among if one.cosine_distance is not None)
             return "refused", f"rank {place}, at distance {near:.3f}, over the threshold {threshold:g}"
         folded = {row for one in listed.kept for row in one.folded}
@@ -192,7 +192,7 @@ def was_not_extracted(fault: Fault, question: Question, documents: set[str]) -> 
 
 def _at(listed: QuestionRanking, rows: Sequence[int]) -> Iterator[tuple[int, float | None]]:
     """These rows with their distances in the list."""
-    distance = {one.row: one.cosine_distance for one in listed.ranked}
+    distance = {one.row: one.cut_distance for one in listed.ranked}
     return ((row, distance.get(row)) for row in rows)
 
 

@@ -103,9 +103,20 @@ class Passages:
         return grounds, unjudged
 
     def _by_needle(self, question: Question, number: int, judge: Judge) -> Ground:
-        quoted = self._holding(question, "content")
+        quoted = self._with_copies(self._holding(question, "content"))
         embedded = quoted if quoted and judge == "content" else self._holding(question, "text")
         return Ground(question, number, quoted if judge == "content" else embedded, not quoted, not embedded)
+
+    def _with_copies(self, rows: frozenset[int]) -> frozenset[int]:
+        """These rows and those with the same content: a search shows one hit for all of them."""
+        return frozenset(row for one in rows for row in self._rows_by_content[self.chunks[one].content])
+
+    @cached_property
+    def _rows_by_content(self) -> dict[str, list[int]]:
+        rows: dict[str, list[int]] = {}
+        for row, chunk in self.chunks.items():
+            rows.setdefault(chunk.content, []).append(row)
+        return rows
 
     def _holding(self, question: Question, where: Judge) -> frozenset[int]:
         joined = self._joined_contents if where == "content" else self._joined_texts

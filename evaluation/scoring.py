@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 
-from pincite.encoders.terms import terms
 from pincite.evaluation.metrics import CUTS, DEPTH, first_rank, reciprocal_rank, success_at
 from pincite.evaluation.passages import Ground
 from pincite.evaluation.refusal import Distances, right_between
@@ -21,6 +20,7 @@ from pincite.retrieval.loaded_version import Corpus
 from pincite.retrieval.near_duplicates import Likeness
 from pincite.retrieval.ranking import LEG_DEPTH, Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
 from pincite.retrieval.rerank import RERANK_DEPTH, Reranker, reordered, score
+from pincite.retrieval.widening import query_words
 from pincite.schemas.evaluation import Cost, Question, QuestionOutcome, Strategy, StrategyScores
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "bm25")
@@ -68,15 +68,18 @@ class Ranker:
         corpus = self._corpus
         if not len(corpus):
             return {mode: QuestionRanking([], []) for mode in modes}
-        lexical = corpus.lexical(terms(query))
+        words = query_words(query, corpus)
+        lexical, evidence = corpus.lexical(words.terms), words.evidence(corpus)
         live = None if corpus.every_row_lives else corpus.live
 
         def ranking(mode: Mode, depth: int) -> list[Ranked]:
             if mode == "bm25":
                 return bm25_ranking(lexical, depth)
             if mode == "dense":
-                return dense_ranking(vector, corpus.vectors, depth, live)
-            return hybrid_ranking(vector, corpus.vectors, lexical, depth, live, corpus.unread)
+                return evidence.marked(dense_ranking(vector, corpus.vectors, depth, live))
+            return evidence.marked(
+                hybrid_ranking(vector, corpus.vectors, lexical, depth, live, corpus.unread)
+            )
 
         found: dict[Mode, QuestionRanking] = {}
         for mode in modes:
@@ -103,13 +106,18 @@ class Ranker:
         kept: dict[int, Ranked] = {}
         same: dict[int, list[int]] = {}
         of_document: dict[int, list[int]] = {}
+        by_content: dict[str, int] = {}
         for one in ranked:
             if len(kept) == wanted:
                 break
             near = of_document.setdefault(self._documents[one.row], [])
-            twin = next((row for row in near if self._likeness.same(row, one.row)), None)
+            content = self._likeness.content(one.row)
+            twin = by_content.get(content)
+            if twin is None:
+                twin = next((row for row in near if self._likeness.same(row, one.row)), None)
             if twin is None:
                 kept[one.row] = one
+                by_content[content] = one.row
                 near.append(one.row)
             else:
                 same.setdefault(twin, []).append(one.row)
@@ -157,7 +165,7 @@ def distances_of(
     question: Question, listed: QuestionRanking, evidence: frozenset[int] = frozenset()
 ) -> Distances:
     """How far a question is from what it finds, folded as far as it was, in the order of the ranking."""
-    distances = {one.row: one.cosine_distance for one in listed.ranked if one.cosine_distance is not None}
+    distances = {one.row: far for one in listed.ranked if (far := one.cut_distance) is not None}
     others = [far for row, far in distances.items() if row not in evidence]
     hidden = {row for one in listed.kept for row in one.folded}
     ordered = [*listed.rows, *(row for row in distances if row not in hidden)]

@@ -11,7 +11,10 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from pincite.encoders.scripts import plain_spellings
 from pincite.retrieval import bm25, dense
 from pincite.retrieval.filters import Filters, document_filter
 from pincite.retrieval.tie_order import Floats, Mask, Rows
@@ -109,6 +112,31 @@ class Corpus:
         """The BM25 scores for the terms of a query. Raises `IndexBroken` for a posting without its chunk."""
         postings = {term: self._postings_of(term) for term in dict.fromkeys(terms)}
         return bm25.BM25Scores(terms, postings, self.statistics, self.order, among)
+
+    def postings_of(self, terms: Sequence[str]) -> dict[str, bm25.TermPostings]:
+        """The live postings of each term; without rows for a term of no chunk."""
+        return {term: self._postings_of(term) for term in dict.fromkeys(terms)}
+
+    def spelled_alike(self, word: str) -> tuple[str, ...]:
+        """Terms of the index that differ from a word in accents, or in ae for ä, alone; sorted."""
+        if word.isascii():
+            found: Set[str] = self._by_plain_spelling.get(word, frozenset())
+        else:
+            plain = plain_spellings(word)
+            known = {one for one in plain if len(self._postings_of(one).rows)}
+            found = known.union(*(self._by_plain_spelling.get(one, frozenset()) for one in plain))
+        return tuple(sorted(one for one in found if one != word and len(self._postings_of(one).rows)))
+
+    @cached_property
+    def _by_plain_spelling(self) -> Mapping[str, frozenset[str]]:
+        """The terms with accents by what they are without: some 3 µs a term of an alphabet with accents."""
+        found: dict[str, set[str]] = {}
+        for pack in self.packs:
+            words = pack.terms.cast(pa.large_string())
+            for word in words.filter(pc.invert(pc.string_is_ascii(words))).to_pylist():
+                for plain in plain_spellings(word):
+                    found.setdefault(plain, set()).add(word)
+        return {plain: frozenset(words) for plain, words in found.items()}
 
     @cached_property
     def vectors(self) -> dense.Vectors:

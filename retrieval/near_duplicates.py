@@ -1,4 +1,5 @@
-"""Near-duplicate passages of one document become one hit, which lists the others."""
+"""Passages that say the same become one hit, which lists the others: near-duplicates of one document, and copies in
+any document, which are the same to the letter."""
 
 import unicodedata
 from collections import Counter
@@ -26,7 +27,7 @@ Words = Counter[str]
 
 
 class Likeness:
-    """Which rows say nearly the same, of one document.
+    """Which rows say nearly the same, of one document, or the very same, of any.
 
     `documents` numbers the document of each row, `lengths` is its length in terms, `contents` reads passages.
     """
@@ -40,31 +41,34 @@ class Likeness:
         self._documents = documents
         self._lengths = lengths
         self._contents = contents
+        self._content_of: dict[int, str] = {}
         self._words: dict[int, Words] = {}
         self._pairs: dict[tuple[int, int], bool] = {}
 
     def alike(self, row: int, others: Rows) -> npt.NDArray[np.bool_]:
-        """bool[others]: whether each is a near-duplicate of `row`."""
-        result: npt.NDArray[np.bool_] = self._documents[others] == self._documents[row]
-        shorter = np.minimum(self._lengths[others], self._lengths[row])
-        longer = np.maximum(self._lengths[others], self._lengths[row])
-        result &= (shorter >= _LENGTHS * longer) & (shorter > 0)
+        """bool[others]: whether each is a near-duplicate or a copy of `row`."""
+        lengths = self._lengths[others]
+        shorter, longer = np.minimum(lengths, self._lengths[row]), np.maximum(lengths, self._lengths[row])
+        result: npt.NDArray[np.bool_] = (shorter >= _LENGTHS * longer) & (shorter > 0)
         near = np.flatnonzero(result)
         if len(near):
             rows = others[near].tolist()
             self._read([row, *rows])
-            result[near] = [self._say_the_same(row, other) for other in rows]
+            result[near] = [self._alike(row, other) for other in rows]
         return result
 
     def same(self, row: int, other: int) -> bool:
-        """Whether two rows are near-duplicates: `alike` for one pair."""
-        if self._documents[row] != self._documents[other]:
-            return False
+        """Whether two rows are near-duplicates or copies: `alike` for one pair."""
         shorter, longer = sorted((self._lengths[row], self._lengths[other]))
         if shorter < _LENGTHS * longer or shorter <= 0:
             return False
         self._read([row, other])
-        return self._say_the_same(row, other)
+        return self._alike(row, other)
+
+    def _alike(self, row: int, other: int) -> bool:
+        if self._content_of[row] == self._content_of[other]:
+            return True
+        return bool(self._documents[row] == self._documents[other]) and self._say_the_same(row, other)
 
     def _say_the_same(self, row: int, other: int) -> bool:
         """Remembered: who asks a thousand questions of one version meets the same pairs again and again."""
@@ -73,13 +77,22 @@ class Likeness:
         if known is None:
             if len(self._pairs) >= _MOST_PAIRS:
                 self._pairs.clear()
-            known = self._pairs[pair] = say_the_same(self._words[row], self._words[other])
+            known = self._pairs[pair] = say_the_same(self._words_of(row), self._words_of(other))
         return known
 
     def _read(self, rows: Sequence[int]) -> None:
-        missing = [row for row in rows if row not in self._words]
-        for row, content in zip(missing, self._contents(missing), strict=True):
-            self._words[row] = words_of(content)
+        missing = [row for row in rows if row not in self._content_of]
+        self._content_of |= zip(missing, self._contents(missing), strict=True)
+
+    def content(self, row: int) -> str:
+        """What a row says, kept for the next time."""
+        self._read([row])
+        return self._content_of[row]
+
+    def _words_of(self, row: int) -> Words:
+        if row not in self._words:
+            self._words[row] = words_of(self._content_of[row])
+        return self._words[row]
 
 
 def words_of(content: str) -> Words:

@@ -36,6 +36,15 @@ class Ranked(NamedTuple):
     folded: tuple[int, ...] = ()  # rows that this one stands for (`retrieval.folding`)
     rerank_score: float | None = None  # (`retrieval.rerank`)
     rank_before: int | None = None
+    proved: bool = False  # words of the query are evidence here (`retrieval.evidence`)
+    unread: bool = False  # of a document that the model can't read
+
+    @property
+    def cut_distance(self) -> float | None:
+        """What a threshold compares: 0 where words are evidence; None, which passes none, of an unread document."""
+        if self.proved:
+            return 0.0
+        return None if self.unread else self.cosine_distance
 
 
 def dense_ranking(

@@ -7,8 +7,8 @@ with open_index(Path("pincite-index")) as searcher:
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 
 from pincite.encoders.models import Model, resolve_model
-from pincite.encoders.terms import TOKENIZER, terms
+from pincite.encoders.terms import TOKENIZER
 from pincite.retrieval import bm25, dense
+from pincite.retrieval.evidence import Evidence
 from pincite.retrieval.filters import NO_FILTERS, Filters, check_filters, nanoseconds
 from pincite.retrieval.loaded_version import Corpus, StoredPassage
 from pincite.retrieval.near_duplicates import FOLD_WINDOW, Likeness, fold
@@ -27,6 +28,7 @@ from pincite.retrieval.rerank import RERANK_DEPTH, Reranker, reordered, resolve_
 from pincite.retrieval.threshold import MOST_PASSAGES, Threshold, threshold_of, under_cut
 from pincite.retrieval.tie_order import Mask
 from pincite.retrieval.version_holder import Versions
+from pincite.retrieval.widening import QueryWords, query_words
 from pincite.schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch, UsageError
 from pincite.schemas.records import Hit
 from pincite.schemas.settings import Settings
@@ -49,7 +51,9 @@ class Results:
     """What one search found on one version.
 
     `refused`: a threshold was given and no passage lay under it. `searched`: chunks that passed the filters.
-    `shares`: of each hit, where they were asked for, the terms of which its BM25 score is the sum.
+    `shares`: of each hit, where they were asked for, the terms of which its BM25 score is the sum. `widened`: words
+    of the query that stand nowhere, with the words of the index that were searched in their place. `absent`: codes
+    of the query that stand nowhere.
     """
 
     hits: tuple[Hit, ...]
@@ -57,6 +61,8 @@ class Results:
     version: int
     searched: int
     shares: tuple[tuple[bm25.TermShare, ...], ...] = ()
+    widened: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    absent: tuple[str, ...] = ()
 
 
 def open_index(path: Path, settings: Settings = _DEFAULTS, version: int | None = None) -> Searcher:
@@ -156,9 +162,11 @@ class Searcher:
 
         def found(corpus: Corpus) -> Results:
             among = self._among(corpus, filters)
-            ranking, lexical = self._ranking(corpus, query, mode, among, vector)
+            words = query_words(query, corpus) if _tokenized(corpus) else QueryWords(query, {}, {})
+            ranking, lexical = self._ranking(corpus, words, mode, among, vector)
             kept = _best(
                 ranking,
+                evidence=words.evidence(corpus),
                 wanted=max(most, RERANK_DEPTH) if reranker else most,
                 threshold=threshold,
                 likeness=_likeness(corpus) if fold_duplicates else None,
@@ -172,6 +180,8 @@ class Searcher:
                 version=corpus.version,
                 searched=len(corpus) if among is None else int(among.sum()),
                 shares=_shares(lexical, kept[:most]) if explain and lexical else (),
+                widened={} if mode == "dense" else words.widened,
+                absent=words.absent if words.words else (),
             )
 
         return self._versions.ask(found)
@@ -186,11 +196,16 @@ class Searcher:
         return corpus.among(filters, dated)
 
     def _ranking(
-        self, corpus: Corpus, query: str, mode: Mode, among: Mask | None, known: dense.Vector | None
+        self,
+        corpus: Corpus,
+        words: QueryWords,
+        mode: Mode,
+        among: Mask | None,
+        known: dense.Vector | None,
     ) -> tuple[Ranking, bm25.BM25Scores | None]:
         """(what ranks the rows, to any depth; its BM25 scores, if it has any); the query is embedded once."""
         if mode == "bm25":
-            lexical = self._lexical(query, corpus, among)
+            lexical = self._lexical(words, corpus, among)
             return lambda depth: bm25_ranking(lexical, depth), lexical
         model = self._require_model(corpus.snapshot)
         if known is not None:
@@ -199,22 +214,22 @@ class Searcher:
             return lambda _depth: [], None
         looked_at = corpus.live if among is None and not corpus.every_row_lives else among
         if mode == "dense":
-            vector = _query_vector(query, model) if known is None else known
+            vector = _query_vector(words.query, model) if known is None else known
             return lambda depth: dense_ranking(vector, corpus.vectors, depth, looked_at), None
         # BM25 first: it may refuse, and costs less than loading a model
-        lexical = self._lexical(query, corpus, among)
-        vector = _query_vector(query, model) if known is None else known
+        lexical = self._lexical(words, corpus, among)
+        vector = _query_vector(words.query, model) if known is None else known
         hybrid = partial(hybrid_ranking, vector, corpus.vectors, lexical)
         return lambda depth: hybrid(depth, looked_at, corpus.unread), lexical
 
-    def _lexical(self, query: str, corpus: Corpus, among: Mask | None) -> bm25.BM25Scores:
-        if corpus.space.tokenizer != TOKENIZER:
+    def _lexical(self, words: QueryWords, corpus: Corpus, among: Mask | None) -> bm25.BM25Scores:
+        if not _tokenized(corpus):
             raise SpaceMismatch(
                 f"the index at {self._index.path} is of the space {corpus.space}; this Pincite cuts "
                 f"queries into terms with {TOKENIZER}, which would miss what is stored: search with mode "
                 "dense, or run `pincite migrate`"
             )
-        return corpus.lexical(terms(query), among)
+        return corpus.lexical(words.terms, among)
 
     def _hits(self, corpus: Corpus, kept: Sequence[Ranked]) -> tuple[Hit, ...]:
         passages = corpus.passages([one.row for one in kept])
@@ -315,14 +330,20 @@ def _check(query: str, mode: str, k: int, threshold: float | None) -> None:
         )
 
 
-def _best(ranking: Ranking, wanted: int, threshold: float | None, likeness: Likeness | None) -> list[Ranked]:
+def _tokenized(corpus: Corpus) -> bool:
+    return corpus.space.tokenizer == TOKENIZER
+
+
+def _best(
+    ranking: Ranking, wanted: int, threshold: float | None, likeness: Likeness | None, evidence: Evidence
+) -> list[Ranked]:
     """The first `wanted` rows under the threshold, near-duplicates folded; the ranking as deep as that needs."""
     depth = wanted + (FOLD_WINDOW if likeness else 0)
     while True:
-        ranked = passed = ranking(depth)
+        ranked = passed = evidence.marked(ranking(depth))
         whole = len(ranked) < depth
         if threshold is not None:
-            cut = under_cut((one.cosine_distance for one in ranked), threshold, len(ranked))
+            cut = under_cut((one.cut_distance for one in ranked), threshold, len(ranked))
             passed = [ranked[place] for place in cut]
             # Where the dense leg reached the threshold, it has brought all that lies under it.
             whole = whole or any(_is_over(one, threshold) for one in ranked)
@@ -354,6 +375,9 @@ def _reranked(corpus: Corpus, query: str, kept: Sequence[Ranked], reranker: Rera
 def _hit(
     corpus: Corpus, rank: int, one: Ranked, passage: StoredPassage, document: LiveDocument, stale: str
 ) -> Hit:
+    same = corpus.passages(one.folded)
+    elsewhere = [other for other in same if other.document_id != passage.document_id]
+    paths = corpus.documents_of(list(dict.fromkeys(other.document_id for other in elsewhere)))
     return Hit(
         rank=rank,
         chunk_id=passage.chunk_id,
@@ -374,7 +398,8 @@ def _hit(
         stale_reason=stale,
         rerank_score=one.rerank_score,
         rank_before=one.rank_before,
-        folded=tuple(other.locator for other in corpus.passages(one.folded)),
+        folded=tuple(other.locator for other in same if other.document_id == passage.document_id),
+        copies=tuple(sorted(f"{paths[other.document_id].path}{other.locator}" for other in elsewhere)),
         source=document.source,
         encoder_fit=document.encoder_fit,
     )

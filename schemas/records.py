@@ -272,6 +272,7 @@ class Hit:
     source: str = ""  # the folder or address that the document is of
     stale_reason: str = ""  # why it is stale
     encoder_fit: bool = True  # False: the embedding model can't read the document, its words alone rank it
+    copies: tuple[str, ...] = ()  # path and locator of each passage of another document with the same content
 
 
 @dataclass(frozen=True, slots=True)

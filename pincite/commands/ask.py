@@ -79,7 +79,7 @@ def ask(
     if asked.refused:
         if json:
             _print_json(asked, None, None)
-        say_no(question, asked.threshold, asked.searched, filters, json=json)
+        say_no(question, asked.threshold, asked.searched, filters, json=json, absent=asked.absent)
         raise typer.Exit(ExitCode.NO_ANSWER)
     if annotations is not None:
         _write_annotations(annotations, asked)
@@ -111,6 +111,7 @@ def _print_json(
             "question": asked.question,
             "answer": answer,
             "refused": asked.refused,
+            "absent": list(asked.absent),
             "prompt": asked.prompt,
             "citations": [asdict(one) for one in asked.citations],
             "cited": list(resolved.cited) if resolved else [],

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -75,11 +75,21 @@ def with_filters(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def say_no(query: str, threshold: float | None, searched: int, filters: Filters, *, json: bool) -> None:
+def say_no(
+    query: str,
+    threshold: float | None,
+    searched: int,
+    filters: Filters,
+    *,
+    json: bool,
+    absent: Sequence[str] = (),
+) -> None:
     """Says that nothing was found, and on stderr whether the filters left nothing to search.
 
     A refusal is the answer: it stands alone on stdout, as the contract writes it, unless JSON stands there.
     """
+    for word in absent:
+        complain(f"{word} occurs nowhere in the index")
     if filters != NO_FILTERS and not searched:
         complain("no passage of the index passes the filters: see `pincite documents` for what there is")
         if filters.languages:

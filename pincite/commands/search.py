@@ -54,13 +54,17 @@ def search(
                 "refused": results.refused,
                 "version": results.version,
                 "searched": results.searched,
+                "widened": {word: list(found) for word, found in results.widened.items()},
+                "absent": list(results.absent),
             }
         )
     else:
+        for word, found in results.widened.items():
+            say(f"{word} stands nowhere; searched: {' '.join(found)}")
         for hit in results.hits:
             _show(hit, settings.ocr.low_confidence)
     if not results.hits:
-        say_no(query, threshold, results.searched, filters, json=json)
+        say_no(query, threshold, results.searched, filters, json=json, absent=results.absent)
         raise typer.Exit(ExitCode.NO_ANSWER)
 
 
@@ -72,6 +76,8 @@ def _show(hit: Hit, low_confidence: float) -> None:
     say(f"    {_scores(hit, low_confidence)}")
     if hit.folded:
         say(f"    nearly the same: {' '.join(hit.folded)}")
+    if hit.copies:
+        say(f"    the same in: {one_line(' '.join(hit.copies))}")
     for line in hit.content.splitlines():
         say(f"    {one_line(line)}")
     say("")

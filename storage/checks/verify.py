@@ -49,13 +49,10 @@ def verify(index: Index) -> tuple[Check, ...]:
 def _ledger_damage(index: Index) -> Iterator[str]:
     try:
         with transactions.reading(index.engine) as connection:
-            pages = connection.exec_driver_sql("PRAGMA integrity_check").all()
-            keys = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+            damage = transactions.damage(index.engine, connection)
     except IndexBroken as error:
-        yield str(error)
-        return
-    yield from (row[0] for row in pages if row[0] != "ok")
-    yield from (f"a row of {row[0]} names a row of {row[2]} that is not there" for row in keys)
+        damage = [str(error)]
+    yield from damage
 
 
 def _verify_states(connection: sa.Connection, live_id: int, tally: Tally) -> None:

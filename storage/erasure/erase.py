@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from pincite.schemas.errors import PinciteError
 from pincite.storage.kept_evaluations import drop_reports
 from pincite.storage.ledger import schema, transactions
+from pincite.storage.ledger.transactions import write_anew
 from pincite.storage.ledger.versions import TOLD_SINCE, new_version, remember
 from pincite.storage.locks.quote_lock import alone_in_cache
 from pincite.storage.objects.disk_errors import writable
@@ -82,7 +83,7 @@ def erase(index: Index, run_id: str, document_ids: Sequence[str]) -> Erased:
         for old, _ in changed.values():
             (index.path / old.file).unlink(missing_ok=True)
         side_files = _drop_derived(index.path, document_ids) + drop_prefect(index.path)
-    clean = _purge(index)
+    clean = write_anew(index.engine)
     if clean:
         _mark_done(index, document_ids)
     return Erased(len(changed), rows, revisions, side_files, clean)
@@ -189,21 +190,6 @@ def drop_prefect(index: Path) -> int:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
                     dropped += 1
     return dropped
-
-
-def _purge(index: Index) -> bool:
-    """Writes the ledger's file anew and empties its log; False when a reader kept the log in use."""
-    with transactions.readable():
-        raw = index.engine.raw_connection()
-        try:
-            cursor = raw.cursor()
-            cursor.execute("VACUUM")
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            told = cursor.fetchone()  # busy, pages in the log, pages moved
-            cursor.close()
-        finally:
-            raw.close()
-    return told is not None and not told[0]
 
 
 def _mark_done(index: Index, document_ids: Sequence[str]) -> None:

@@ -9,12 +9,11 @@ import io
 import json
 import os
 import shutil
-import sqlite3
 import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol, cast
@@ -26,6 +25,7 @@ from pincite.schemas.counting import counted
 from pincite.schemas.errors import IndexBroken, PinciteError, UsageError
 from pincite.schemas.tables import SEGMENT_SCHEMAS
 from pincite.storage.ledger import schema, transactions
+from pincite.storage.ledger.sqlite import connect
 from pincite.storage.ledger.versions import oldest_version
 from pincite.storage.objects.disk_errors import writable
 from pincite.storage.queries.sql import query
@@ -61,7 +61,7 @@ def export_index(index: Index, target: Path) -> Exchanged:
         tempfile.TemporaryDirectory(prefix=".pincite-export-", dir=target.absolute().parent) as folder,
     ):
         copied = Path(folder) / LEDGER_FILE
-        _copy_ledger(index, copied)
+        transactions.copy_to(index.engine, copied)
         version, segments = _named_by(copied)
         draft = Path(folder) / "draft"
         size = _write_archive(index.path, draft, copied, version, segments)
@@ -69,23 +69,9 @@ def export_index(index: Index, target: Path) -> Exchanged:
     return Exchanged(version, len(segments), size)
 
 
-def _copy_ledger(index: Index, target: Path) -> None:
-    with transactions.readable(), closing(sqlite3.connect(target)) as copy:
-        raw = index.engine.raw_connection()
-        try:
-            source = raw.driver_connection
-            assert isinstance(source, sqlite3.Connection)
-            source.backup(copy)
-        finally:
-            raw.close()
-        copy.execute("DELETE FROM readers")
-        copy.commit()
-        copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
-
-
 def _named_by(copied: Path) -> tuple[int, Mapping[str, str]]:
     """(newest version, sha256 of each segment file) of a ledger."""
-    engine = transactions.connect(copied)
+    engine = connect(copied)
     try:
         with transactions.reading(engine) as connection:
             rows = connection.execute(

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from pincite.schemas.errors import IndexBroken, PinciteError, VersionGone
 from pincite.schemas.tables import SEGMENT_SCHEMAS
 from pincite.storage.ledger import schema, transactions
+from pincite.storage.ledger.sqlite import connect
 from pincite.storage.ledger.versions import oldest_version
 from pincite.storage.objects.disk_errors import writable
 
@@ -118,7 +119,7 @@ def require_whole(index: Path, segment: Segment) -> None:
 
 def missing(index: Path, file: str) -> PinciteError:
     """What a segment that is not there means: `VersionGone` when the ledger no longer names it, else damage."""
-    engine = transactions.connect(index / schema.LEDGER_FILE)
+    engine = connect(index / schema.LEDGER_FILE)
     try:
         with transactions.reading(engine) as connection:
             named = connection.scalar(sa.select(sa.exists().where(schema.segments.c.file == file)))

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from pincite.schemas.errors import IndexBroken, PinciteError, SpaceMismatch, UsageError, VersionGone
 from pincite.schemas.records import Space
 from pincite.storage.ledger import schema, transactions, upgrades
+from pincite.storage.ledger.sqlite import connect
 from pincite.storage.ledger.versions import GONE_MEANWHILE, Moment, moment, require_version, told_since
 from pincite.storage.locks.reader_leases import holding
 from pincite.storage.objects.disk_errors import writable
@@ -28,7 +29,7 @@ class Index:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.engine = transactions.connect(path / LEDGER_FILE)
+        self.engine = connect(path / LEDGER_FILE)
 
     @classmethod
     def open(cls, path: Path) -> "Index":
@@ -216,7 +217,7 @@ def _make_ledger(path: Path, space: Space, setting: str) -> None:
         )
     with writable(path), TemporaryDirectory(prefix=NEW_LEDGER, dir=path) as folder:
         made = Path(folder) / LEDGER_FILE
-        engine = transactions.connect(made)
+        engine = connect(made)
         try:
             with transactions.writing(engine) as connection:
                 upgrades.create_schema(connection)

@@ -111,7 +111,7 @@ def test_a_copy_is_named_and_stays(index: Path, source: Path) -> None:
     assert b"rzezina" not in bytes_of(index)
 
 
-@pytest.mark.parametrize("step", ["_replace", "_drop_derived", "_purge", "_mark_done"])
+@pytest.mark.parametrize("step", ["_replace", "_drop_derived", "write_anew", "_mark_done"])
 def test_a_kill_half_way_is_finished_by_the_next_run(index: Path, source: Path, step: str) -> None:
     make(index, source)
     done = subprocess.run([sys.executable, "-c", KILLED, index, step], cwd=ROOT, check=False)
@@ -160,7 +160,7 @@ def test_what_a_kill_left_is_found_by_the_later_proof_and_nothing_of_it_can_be_r
     index: Path, source: Path, where: str, said: str
 ) -> None:
     make(index, source)
-    subprocess.run([sys.executable, "-c", KILLED, index, "_purge"], cwd=ROOT, check=False)
+    subprocess.run([sys.executable, "-c", KILLED, index, "write_anew"], cwd=ROOT, check=False)
     compacted(index)
     assert b"rzezina" not in bytes_of(index)
     (index / where).parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from pincite.encoders.models import resolve_model
 from pincite.flows.gating import passes
 from pincite.schemas.settings import Settings
-from pincite.storage.locks.run_lock import MIGRATION_FILE, exclusive, patient
+from pincite.storage.locks.interface import LockName
 from pincite.storage.migration.cut_over import missing, switch, tidy
 from pincite.storage.migration.state import (
     Migration,
@@ -84,7 +84,7 @@ def migrate(path: Path, settings: Settings, choice: MigrationOptions) -> Migrati
         if not require(index, "forward", settings, choice):
             return None
         model = resolve_model(settings.model)
-        with patient(index.path):
+        with index.lock.patient():
             setting = setting_of(settings.model, model)
             begin(index, space_of(model, settings), setting, choice.keep_days)
         if choice.questions is not None:
@@ -133,14 +133,14 @@ def rollback(path: Path, settings: Settings, choice: MigrationOptions) -> Migrat
 def alone(path: Path, change: Callable[[Index], object]) -> Migration | None:
     """Changes the migration (aborts it, removes the old space) while nobody else migrates or publishes."""
     with _migrating(path) as index:
-        with patient(index.path):
+        with index.lock.patient():
             change(index)
         return newest_migration(index)
 
 
 @contextmanager
 def _migrating(path: Path) -> Iterator[Index]:
-    with Index.open(path) as index, exclusive(index.path, MIGRATION_FILE):
+    with Index.open(path) as index, index.lock.exclusive(LockName.MIGRATION):
         end_leftovers(family_of(path))
         yield index
 
@@ -165,7 +165,7 @@ def _ended(index: Index) -> Migration:
 
 def _at_once(index: Index, migration: Migration, to: Kept, state: State) -> bool:
     """Switches to a space that is level already; False when it is not."""
-    with patient(index.path):
+    with index.lock.patient():
         if missing(index, migration, to.space_id):
             return False
         tidy(index, migration, to.space_id)

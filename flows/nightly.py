@@ -23,6 +23,7 @@ from pincite.flows.settings import load_settings
 from pincite.schemas.errors import IndexBusy
 from pincite.schemas.records import CollectionOutcome, Counts
 from pincite.schemas.settings import Settings
+from pincite.storage.snapshots.index import Index
 from pincite.tasks.sandbox.priority import give_way
 from pincite.tasks.steps.plan import CollectionChoice, UpdateRequest
 from pincite.tasks.update import opened_for, update
@@ -54,15 +55,15 @@ def nightly(
                 for one in update(opened, chosen, settings, request, reindex):
                     told.outcomes.append(one)
                 if evaluation_due(settings, told.outcomes):
-                    told.error = _gate(opened.path, settings)
+                    told.error = _gate(opened, settings)
         except IndexBusy as error:
             return Cancelled(message=str(error))
     return Failed(message=told.error) if told.error else _state_of(told.outcomes)
 
 
-def _gate(index: Path, settings: Settings) -> str:
+def _gate(index: Index, settings: Settings) -> str:
     """What the evaluation says against the new index; "" when it may stay."""
-    state = evaluate(str(index), settings.questions, settings, return_state=True)
+    state = evaluate(str(index.path), settings.questions, settings, return_state=True)
     return f"evaluation: {state.message}" if not state.is_completed() else ""
 
 

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from pincite.console import complain, errors, looking
 from pincite.schemas.counting import counted
-from pincite.storage.locks.run_lock import MIGRATION_FILE, holder, holder_pid
+from pincite.storage.locks.interface import LockName
 from pincite.storage.migration.cut_over import SpaceProgress, progress_of
 from pincite.storage.migration.state import Migration, newest_migration
 from pincite.storage.snapshots.index import Index
@@ -39,7 +39,7 @@ def telling(path: Path, way: Way) -> Iterator[None]:
         def look() -> None:
             with Index.open(path) as index:
                 migration = newest_migration(index)
-                if migration is None or not holder(index.path, MIGRATION_FILE):
+                if migration is None or not index.lock.holder(LockName.MIGRATION):
                     return
                 if not (word := doing(migration, way, began)):
                     return
@@ -68,7 +68,7 @@ def doing(migration: Migration, way: Way, began: float) -> str:
 
 def _waits_for(index: Index) -> str:
     """Who else writes; "" for nobody."""
-    return "" if holder_pid(index.path) == os.getpid() else holder(index.path)
+    return "" if index.lock.holder_pid() == os.getpid() else index.lock.holder()
 
 
 def _lines(word: str, level: SpaceProgress, waits_for: str) -> Iterator[tuple[str, str]]:

@@ -135,7 +135,7 @@ def _verdict(
     from pincite.evaluation.gate.regression import evaluation_due, gate_of  # brings scipy and the model
 
     try:
-        return gate_of(opened.path, settings) if evaluation_due(settings, done) else None, ""
+        return gate_of(opened, settings) if evaluation_due(settings, done) else None, ""
     except PinciteError as error:
         return None, str(error)
 

@@ -8,7 +8,6 @@ from pincite.schemas.counting import counted
 from pincite.schemas.errors import IndexBusy, PinciteError, SourceError, UnconfirmedLoss
 from pincite.schemas.records import Collection, Counts, Policy, Registered, SourceFile
 from pincite.schemas.settings import Limits
-from pincite.storage.locks.run_lock import exclusive
 from pincite.storage.runs.collections import keep_collection, known_collection
 from pincite.storage.runs.registration import is_idle, known_files, register
 from pincite.storage.runs.runs import Run, begin_run, finish_run
@@ -146,7 +145,7 @@ def settle_if_idle(
     This spares a nightly run without changes the start of a Prefect server. Raises `IndexBusy` when another run
     holds the index, before a server is started in vain; what else it raises is recorded as a broken run.
     """
-    with exclusive(index.path):
+    with index.lock.exclusive():
         known = known_files(index, collection.source)
     try:
         source = open_source(

@@ -24,7 +24,6 @@ from typing import Any
 
 from pincite.flows.deployments.schedule import NIGHTLY
 from pincite.schemas.errors import IndexBusy, NotFound, UsageError
-from pincite.storage.locks.run_lock import holder_pid
 from pincite.storage.queries.overview import run_of
 from pincite.storage.snapshots.index import Index
 
@@ -238,7 +237,7 @@ def cancel_run(index: Index, run_id: str) -> None:
         raise UsageError(f"the run goes on on {run.host}: cancel it there")
     if run.pid == os.getpid():
         raise UsageError("the run goes on in this server itself")
-    if run.pid != holder_pid(index.path):  # it was killed, and its number may be another process's by now
+    if run.pid != index.lock.holder_pid():  # it was killed, and its number may be another process's by now
         raise NotFound(f"the process of the run {run_id} has ended: the next run takes up what it left")
     with suppress(ProcessLookupError):
         os.kill(run.pid, signal.SIGTERM)

@@ -103,7 +103,8 @@ def evaluate(
         judge=judge,
         threshold=threshold,
     )
-    guarded = guard(index, load_settings(), read_questions(questions), plan, gate, store, complain)
+    with Index.open(index) as opened:
+        guarded = guard(opened, load_settings(), read_questions(questions), plan, gate, store, complain)
     if html is not None:
         from pincite.evaluation.report.report import html as html_of
 
@@ -122,8 +123,8 @@ def _as_json(guarded: Guarded) -> dict[str, object]:
 
 
 def _print_history(index: Path, json: bool) -> None:
-    Index.open(index).close()
-    milestones = [milestone(result) for result in kept(index)]
+    with Index.open(index) as opened:
+        milestones = [milestone(result) for result in kept(opened.places.objects)]
     if json:
         print_json([asdict(one) for one in milestones])
         return

@@ -23,7 +23,7 @@ from pincite.schemas.counting import counted
 from pincite.schemas.errors import IndexBusy, UsageError
 from pincite.schemas.records import Space
 from pincite.schemas.settings import Settings
-from pincite.storage.locks.run_lock import MIGRATION_FILE, holder
+from pincite.storage.locks.interface import LockName
 from pincite.storage.migration.cut_over import SpaceProgress as Level
 from pincite.storage.migration.cut_over import progress_of
 from pincite.storage.migration.state import Blocker, Migration, blockers, changed_since_gate, newest_migration
@@ -102,7 +102,7 @@ def _do(path: Path, way: Way, choice: MigrationOptions) -> bool:
         to = heading(index, settings, choice)
         due = require(index, way, to, choice)
         plan = _plan(index, way, to) if due and way in ("forward", "rollback") else ""
-        if due and (busy := holder(index.path, MIGRATION_FILE)):
+        if due and (busy := index.lock.holder(LockName.MIGRATION)):
             raise IndexBusy(f"a migration of {path} is at work: {busy}. Wait until it ends")
     if not due:
         complain("the index is of that model and chunker already: there is nothing to migrate")
@@ -164,7 +164,7 @@ def _report(path: Path, as_json: bool) -> None:
         level = progress_of(index, migration) if migration else None
         blocking = blockers(index, migration) if migration else ()
         kept = [one.space for one in spaces_of(index) if not one.live]
-        at_work = holder(index.path, MIGRATION_FILE)
+        at_work = index.lock.holder(LockName.MIGRATION)
         changed = changed_since_gate(index, migration) if migration else 0
     if as_json:
         print_json(

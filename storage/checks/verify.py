@@ -34,7 +34,9 @@ def verify(index: Index) -> tuple[Check, ...]:
     with transactions.reading(index.engine) as connection:
         snapshot = index.snapshot_within(connection)
         snapshots = [
-            snapshot if kept.live else Snapshot.read(connection, index.path, snapshot.version, kept.space_id)
+            snapshot
+            if kept.live
+            else Snapshot.read(connection, index.places, snapshot.version, kept.space_id)
             for kept in kept_spaces(connection)
         ]
         _verify_states(connection, snapshot.space_id, tally)
@@ -139,8 +141,8 @@ def _verify_segments(index: Index, segments: Sequence[Segment], tally: Tally) ->
 
 def _segment_problems(index: Index, segment: Segment) -> Iterator[str]:
     try:
-        require_whole(index.path, segment)
-        rows = read_segment(index.path, segment.file, ["document_id"]).num_rows
+        require_whole(index.places, segment)
+        rows = read_segment(index.places, segment.file, ["document_id"]).num_rows
     except IndexBroken as error:
         yield str(error)
         return

@@ -8,6 +8,7 @@ import pytest
 from pincite.schemas.records import Collection
 from pincite.schemas.settings import Settings
 from pincite.storage.kept_evaluations import kept
+from pincite.storage.objects.local import LocalStore
 from pincite.tasks.reindex import SourceUpdate
 from pincite.tasks.runner.threads import ThreadRunner
 from pincite.tasks.steps.configuration import made_or_opened
@@ -43,4 +44,4 @@ def test_the_flow_fails_when_a_reindex_lost_an_answer(tmp_path: Path) -> None:
     updated(source, index)
     second = evaluate(str(index), str(questions), Settings(), return_state=True)
     assert second.is_failed() and "paint" in (second.message or "")
-    assert len(kept(index)) == 2
+    assert len(kept(LocalStore(index))) == 2

@@ -19,6 +19,7 @@ from pincite.storage.erasure.proof import prove
 from pincite.storage.erasure.traces import recall, traces_of
 from pincite.storage.kept_evaluations import keep_report, report_of
 from pincite.storage.ledger import schema, transactions
+from pincite.storage.objects.local import LocalStore
 from pincite.storage.queries.calibrations import latest_calibration, store_calibration
 from pincite.storage.snapshots.index import Index
 from pincite.storage.tombstones import allow_again, find, unfinished
@@ -244,7 +245,7 @@ def test_a_report_goes_and_what_a_killed_writer_left_of_one(index: Path, source:
     with Index.open(index) as opened:
         keep_report(opened, "000001-0123456789ab", f"<p>{SECRET}</p>", frozenset())
     (folder := index / "evaluations").joinpath("000001-cdef.html.12345.tmp").write_text(SECRET)
-    assert report_of(index, "000001-0123456789ab") == f"<p>{SECRET}</p>"
+    assert report_of(LocalStore(index), "000001-0123456789ab") == f"<p>{SECRET}</p>"
     assert forgotten(index).proof.found == ()
     assert list(folder.iterdir()) == []
 

@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
@@ -28,7 +27,7 @@ _STAGES = {
 
 
 @contextmanager
-def telling(path: Path, way: Way) -> Iterator[None]:
+def telling(index: Index, way: Way) -> Iterator[None]:
     """Tells what the ledger says of the migration while the block goes on. A line is told once a stage."""
     columns = TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeElapsedColumn()
     began = time.time()
@@ -37,14 +36,13 @@ def telling(path: Path, way: Way) -> Iterator[None]:
         shown = bar.add_task("starting", total=1.0)
 
         def look() -> None:
-            with Index.open(path) as index:
-                migration = newest_migration(index)
-                if migration is None or not index.lock.holder(LockName.MIGRATION):
-                    return
-                if not (word := doing(migration, way, began)):
-                    return
-                level = progress_of(index, migration)
-                waits_for = _waits_for(index) if word == "switching" else ""
+            migration = newest_migration(index)
+            if migration is None or not index.lock.holder(LockName.MIGRATION):
+                return
+            if not (word := doing(migration, way, began)):
+                return
+            level = progress_of(index, migration)
+            waits_for = _waits_for(index) if word == "switching" else ""
             bar.update(shown, completed=level.share, description=_description(word, level))
             for what, line in _lines(word, level, waits_for):
                 if (what, migration.stage_at) not in told:

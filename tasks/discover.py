@@ -8,6 +8,7 @@ from pincite.schemas.counting import counted
 from pincite.schemas.errors import IndexBusy, PinciteError, SourceError, UnconfirmedLoss
 from pincite.schemas.records import Collection, Counts, Policy, Registered, SourceFile
 from pincite.schemas.settings import Limits
+from pincite.storage.objects.download_cache import Fetching
 from pincite.storage.runs.collections import keep_collection, known_collection
 from pincite.storage.runs.registration import is_idle, known_files, register
 from pincite.storage.runs.runs import Run, begin_run, finish_run
@@ -125,7 +126,7 @@ def discover(
         collection,
         run.index.path,
         limits or Limits(),
-        keep=True,
+        Fetching(run.index.path),
         follow_links_out=policy.follow_links_out,
     )
     known = known_files(run.index, run.source)

@@ -94,9 +94,9 @@ class RequestedRun:
 class Runs:
     """Threads share it."""
 
-    def __init__(self, index: Path, command: Sequence[str] = DISPATCH) -> None:
-        """`command` starts the process; the index is added to it."""
-        self._index = index
+    def __init__(self, address: str, command: Sequence[str] = DISPATCH) -> None:
+        """`command` starts the process; the address of the index is added to it."""
+        self._address = address
         self._command = command
         self._lock = threading.Lock()
         self._orders: OrderedDict[str, RequestedRun] = OrderedDict()
@@ -185,7 +185,7 @@ class Runs:
             return self._process
         path = os.pathsep.join(filter(None, [str(_HOLDS_PINCITE), os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
-            [*self._command, str(self._index)],
+            [*self._command, str(self._address)],
             env=os.environ | {"PYTHONPATH": path},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -86,7 +86,8 @@ def evaluate(
 ) -> None:
     """Score the index by questions whose answers are known: intervals, paired tests, losses, refusals."""
     if history:
-        _print_history(index, json)
+        with Index.open(index) as opened:
+            _print_history(opened, json)
         return
     if questions is None:
         raise UsageError(
@@ -122,9 +123,8 @@ def _as_json(guarded: Guarded) -> dict[str, object]:
     return as_json(guarded.evaluation) | {"kept": guarded.result.name or None, "gate": verdict}
 
 
-def _print_history(index: Path, json: bool) -> None:
-    with Index.open(index) as opened:
-        milestones = [milestone(result) for result in kept(opened.places.objects)]
+def _print_history(index: Index, json: bool) -> None:
+    milestones = [milestone(result) for result in kept(index.places.objects)]
     if json:
         print_json([asdict(one) for one in milestones])
         return

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence, Set
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -57,8 +56,8 @@ def index(
     settings = load_settings(chunker=chunker, model=model, workers=workers)
     choice = CollectionChoice(source, collection, _given(include), _given(exclude))
     if drop:
-        _drop(index, choice, confirm_deletions, json)
-        return
+        with Index.open(index) as opened:
+            _drop(opened, choice, confirm_deletions, json)
     with opened_for(index, settings, choice) as (opened, chosen):
         request = UpdateRequest(confirmed_deletions=confirm_deletions)
         done = run_all(opened, chosen, settings, request)
@@ -69,10 +68,9 @@ def _given(patterns: list[str] | None) -> tuple[str, ...] | None:
     return tuple(patterns) if patterns else None
 
 
-def _drop(index: Path, choice: CollectionChoice, confirmed: int | None, as_json: bool) -> None:
-    with Index.open(index) as opened:
-        collection = _dropped(read_collections(opened), choice)
-        deleted = drop_collection(opened, collection, confirmed, RECOVERY)
+def _drop(index: Index, choice: CollectionChoice, confirmed: int | None, as_json: bool) -> None:
+    collection = _dropped(read_collections(index), choice)
+    deleted = drop_collection(index, collection, confirmed, RECOVERY)
     if as_json:
         print_json({"deleted": deleted})
     else:

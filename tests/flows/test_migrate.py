@@ -10,18 +10,19 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.migration import make_index
-from pincite.flows.migration import carry_out, family_of, migrate, rollback
+from pincite.flows import migration as migrating
 from pincite.retrieval.searcher import open_index
 from pincite.retrieval.threshold import DEFAULT_THRESHOLD
 from pincite.schemas.errors import SpaceMismatch, UsageError
 from pincite.schemas.settings import Settings
 from pincite.storage.checks.verify import verify
 from pincite.storage.migration.cut_over import differences, progress_of, snapshot_of
-from pincite.storage.migration.state import changed_since_gate, newest_migration
+from pincite.storage.migration.state import Migration, changed_since_gate, newest_migration
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.spaces import spaces_of
 from pincite.tasks.migration.plan import MigrationOptions
@@ -44,6 +45,26 @@ def docs(tmp_path: Path) -> Path:
     (folder / "seal.txt").write_text("A worn seal makes the pump lose pressure.\n")
     (folder / "holiday.txt").write_text("The office is closed on the first of May.\n")
     return folder
+
+
+def carry_out(index: Path, *arguments: Any, **more: Any) -> Migration | None:
+    with Index.open(index) as opened:
+        return migrating.carry_out(opened, *arguments, **more)
+
+
+def migrate(index: Path, *arguments: Any, **more: Any) -> Migration | None:
+    with Index.open(index) as opened:
+        return migrating.migrate(opened, *arguments, **more)
+
+
+def rollback(index: Path, *arguments: Any, **more: Any) -> Migration:
+    with Index.open(index) as opened:
+        return migrating.rollback(opened, *arguments, **more)
+
+
+def family_of(index: Path) -> str:
+    with Index.open(index) as opened:
+        return migrating.family_of(opened)
 
 
 def whole_settings(index: Path, settings: Settings) -> Settings:
@@ -209,8 +230,8 @@ def test_the_flow_ends_in_a_state_that_says_what_came_of_it(tmp_path: Path) -> N
         "Failed",
         "no migration is under way: the last migration is aborted",
     )
-    with pytest.raises(UsageError, match="the last migration is aborted"):
-        run_here(index, "switch")
+    with pytest.raises(UsageError, match="the last migration is aborted"), Index.open(index) as opened:
+        run_here(opened, "switch")
 
 
 @pytest.mark.usefixtures("api")

@@ -47,11 +47,11 @@ with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", str(sour
 WRITER = """
 import os, signal, sys
 from pathlib import Path
-import pincite.storage.segments.segment
+import pincite.storage.objects.local
 from tests.storage.building import reindex
 def die(descriptor):
     os.kill(os.getpid(), signal.SIGKILL)
-pincite.storage.segments.segment.os = type("Os", (), {**vars(os), "fsync": staticmethod(die)})
+pincite.storage.objects.local.os = type("Os", (), {**vars(os), "fsync": staticmethod(die)})
 reindex(*map(Path, sys.argv[1:]))
 """
 

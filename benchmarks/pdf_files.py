@@ -301,7 +301,7 @@ def merged_cells(sheet: Sheet) -> None:
             if (row, column) != (0, 2):
                 canvas.line(x + column * w, y - row * h, x + column * w, y - (row + 1) * h)
     sheet.truth.tables.append(
-        [["Place", "Passengers", ""], ["", "Summer", "Winter"], ["North pier", "12", "0"], ["", "7", ""],
+        [["Place", "Passengers", ""], ["", "Summer", "Winter"], ["North pier", "12", "0"], ["North pier", "7", ""],
          ["South pier", "30", "41"]]
     )  # fmt: skip
     sheet.truth.blocks.append(" ".join(cell for row in sheet.truth.tables[0] for cell in row if cell))

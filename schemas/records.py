@@ -81,8 +81,8 @@ class Extraction:
     text: str  # the canonical text
     title: str  # of the document itself; "" when it names none
     media_type: str
-    extractor: str
-    extractor_version: str
+    extractor: str = ""  # stamped by `tasks.extraction.extract`, as is its version
+    extractor_version: str = ""
     blocks: tuple[Block, ...] = ()
     places: tuple[Place, ...] = ()
     pages: tuple[Page, ...] = ()

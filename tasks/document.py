@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from pincite.encoders.models import Model
-from pincite.schemas.errors import DocumentError, Failure
+from pincite.schemas.errors import DocumentError, Failure, PinciteError
 from pincite.schemas.records import Job, Policy, Prepared
+from pincite.schemas.retrying import outlook_of
 from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
 from pincite.storage.runs.commit import fail, lease
 from pincite.storage.runs.runs import Run
@@ -14,6 +16,7 @@ from pincite.storage.segments.arrow_rows import Finished
 from pincite.tasks.migration.shadow import Standby, copy_for
 from pincite.tasks.sandbox.pool import Pool, PoolClosed, StageFailed
 from pincite.tasks.steps.embed import EmbedOrder
+from pincite.tasks.steps.fetch import Fetcher
 from pincite.tasks.steps.observe import Observer, StageTimes
 from pincite.tasks.steps.prepare import PrepareRequest, document_title
 from pincite.tasks.steps.publish import Publisher, check_invariants
@@ -34,6 +37,7 @@ class IndexingContext:
     publisher: Publisher
     standbys: Sequence[Standby] = ()
     observer: Observer | None = None
+    fetcher: Fetcher | None = None  # of what lies in a bucket
 
 
 def index_document(line: IndexingContext, document_id: str) -> str:
@@ -54,9 +58,14 @@ def index_document(line: IndexingContext, document_id: str) -> str:
             outcome = "indexed" if line.publisher.publish(finished) else "superseded"
         except StageFailed as error:
             failure = error.failure
-            outcome = "failed" if fail(line.run, job, failure) else "superseded"
         except PoolClosed:
             return "given back"
+        except PinciteError:
+            raise  # what is wrong with the index or the machine is no document's fault
+        except Exception as error:  # noqa: BLE001  counts as an attempt: no document may break two nights
+            failure = _unforeseen(error, course)
+        if failure is not None:
+            outcome = "failed" if fail(line.run, job, failure) else "superseded"
         if line.observer is not None:
             line.observer.document(job, outcome, failure, course)
         return outcome
@@ -64,14 +73,46 @@ def index_document(line: IndexingContext, document_id: str) -> str:
         line.publisher.expect(-1)
 
 
+def _unforeseen(error: Exception, course: StageTimes) -> Failure:
+    kind = type(error).__name__
+    stage = course.stages[-1][0] if course.stages else "prepare"
+    return Failure(stage, kind, f"{kind}: {error}", transient=outlook_of(kind).transient)
+
+
+class _Deadline:
+    """What is left to a document: its own work counts, waiting for a free child does not."""
+
+    def __init__(self, whole_s: float, course: StageTimes) -> None:
+        self._whole_s = whole_s
+        self._course = course
+        self._spent_s = 0.0
+        self._began: float | None = None
+
+    def at(self, stage: str, page: int | None) -> None:
+        """Told first when a child begins."""
+        if self._began is None:
+            self._began = time.monotonic()
+        self._course.at(stage, page)
+
+    def left_s(self) -> float:
+        """For the stage that comes next. A tenth at least: the former ones ended within what was granted to them."""
+        if self._began is not None:
+            self._spent_s += time.monotonic() - self._began
+            self._began = None
+        return max(self._whole_s - self._spent_s, self._whole_s / 10)
+
+
 def _finish(line: IndexingContext, job: Job, course: StageTimes) -> Finished:
-    deadline = time.monotonic() + line.settings.limits.deadline_s
-    prepared: Prepared = line.extraction.run(
-        "prepare", PrepareRequest(job, line.settings, line.model), line.settings.limits.deadline_s, course.at
-    )
+    deadline = _Deadline(line.settings.limits.deadline_s, course)
+    with (
+        nullcontext(job)
+        if line.fetcher is None
+        else line.fetcher.at_hand(job, deadline.left_s(), deadline.at) as here
+    ):
+        order = PrepareRequest(here, line.settings, line.model)
+        prepared: Prepared = line.extraction.run("prepare", order, deadline.left_s(), deadline.at)
     texts = tuple(chunk.text for chunk in prepared.chunks)
-    left_s = max(deadline - time.monotonic(), 1.0)
-    vectors = line.embedding.run("embed", EmbedOrder(line.model, texts), left_s, course.at)
+    vectors = line.embedding.run("embed", EmbedOrder(line.model, texts), deadline.left_s(), deadline.at)
     try:
         check_invariants(
             prepared, vectors, line.model.dimension, line.settings.chunker in ("", DEFAULT_CHUNKER)

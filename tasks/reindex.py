@@ -27,12 +27,16 @@ from pincite.tasks.runner.interface import Runner
 from pincite.tasks.sandbox.pool import end_leftovers, pool
 from pincite.tasks.steps.configuration import policy_for, resolved
 from pincite.tasks.steps.embed import EmbedOrder
+from pincite.tasks.steps.fetch import Fetcher
 from pincite.tasks.steps.observe import Observer, observing
 from pincite.tasks.steps.plan import NOTHING_MORE, UpdateRequest, space_of
 from pincite.tasks.steps.publish import Publisher
 
 IN_FLIGHT = 16
 """Documents handed out at a time: enough to share a commit and keep every child busy, few enough for memory."""
+
+FETCHERS = 2
+"""Children that download what a full disk kept discovery from keeping; none is started before one is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,14 @@ def _children(
     end_leftovers(family)
     workers, limits = settings.workers or os.cpu_count() or 1, settings.limits
     with (
-        pool(workers, limits.memory_bytes, family, first=("warm up", model)) as extraction,
+        pool(
+            workers,
+            limits.memory_bytes,
+            family,
+            first=("warm up", model),
+            environment=settings.environment,
+        ) as extraction,
+        pool(FETCHERS, limits.memory_bytes, family, environment=None) as fetching,
         pool(1, EMBEDDER_MEMORY_BYTES, family, first=("embed", EmbedOrder(model, ()))) as embedding,
     ):
         check_probes(run.index, spaces_of(run.index)[0], partial(embed_in, embedding, model))
@@ -91,6 +102,7 @@ def _children(
                 Publisher(run, policy),
                 tuple(beside),
                 observer=observer,
+                fetcher=Fetcher(fetching, family),
             )
 
 

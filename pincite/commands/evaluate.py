@@ -19,7 +19,6 @@ from pincite.console import (
     print_table,
     say,
 )
-from pincite.evaluation.comparing import decimal
 from pincite.evaluation.evaluate import ABLATION, AS_IT_IS
 from pincite.evaluation.gate.regression import Guarded, guard
 from pincite.evaluation.metrics import CUTS
@@ -27,7 +26,7 @@ from pincite.evaluation.questions import read_questions
 from pincite.evaluation.results import Milestone, as_json, milestone
 from pincite.flows.settings import load_settings
 from pincite.output import check_target, write_whole
-from pincite.schemas.counting import counted
+from pincite.schemas.counting import counted, decimal
 from pincite.schemas.errors import UsageError
 from pincite.schemas.evaluation import (
     LOSS_STAGES,

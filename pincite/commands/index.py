@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence, Set
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -18,7 +18,7 @@ from pincite.storage.erasure.recovery import RECOVERY
 from pincite.storage.queries.index_report import DocumentReport, document_reports
 from pincite.storage.runs.collections import read_collections, require_known
 from pincite.storage.runs.registration import drop_collection
-from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.index import Index, has_index
 from pincite.tasks.sources.source import address_of
 from pincite.tasks.steps.configuration import require_space_of
 from pincite.tasks.steps.plan import CollectionChoice, UpdateRequest
@@ -56,6 +56,8 @@ def index(
     settings = load_settings(chunker=chunker, model=model, workers=workers)
     choice = CollectionChoice(source, collection, _given(include), _given(exclude))
     if drop:
+        if not has_index(index):
+            _dropped((), choice)  # raises, as what is asked for is not there
         with Index.open(index) as opened:
             _drop(opened, choice, confirm_deletions, json)
     with opened_for(index, settings, choice) as (opened, chosen):
@@ -68,7 +70,7 @@ def _given(patterns: list[str] | None) -> tuple[str, ...] | None:
     return tuple(patterns) if patterns else None
 
 
-def _drop(index: Index, choice: CollectionChoice, confirmed: int | None, as_json: bool) -> None:
+def _drop(index: Index, choice: CollectionChoice, confirmed: int | None, as_json: bool) -> NoReturn:
     collection = _dropped(read_collections(index), choice)
     deleted = drop_collection(index, collection, confirmed, RECOVERY)
     if as_json:

@@ -138,7 +138,8 @@ def _figures(summary: Summary) -> str:
     told.append(counted(summary.characters, "character"))
     if summary.ocr_pages:
         told.append(f"OCR {summary.ocr_share:.0%} at confidence {summary.ocr_confidence or 0:.0f}")
-    return ", ".join([*told, counted(summary.tables, "table"), counted(summary.chunks, "chunk")])
+    told += [counted(summary.tables, "table"), counted(summary.chunks, "chunk")]
+    return ", ".join([*told, f"marks: {summary.marks}"] if summary.marks.total else told)
 
 
 def _as_json(inspection: Inspection) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from pincite.schemas.counting import counted
 from pincite.schemas.locators import char_fragment, overlapping, place_fragment
+from pincite.schemas.marks import count_marks
 from pincite.schemas.records import UNFIT, Block, Page, Place, Space
 from pincite.schemas.settings import DEFAULT_CHUNKER
 from pincite.schemas.tables import CHUNKS, chunk_id
@@ -170,6 +171,8 @@ def _verify_document(stored: _Stored, tally: Tally) -> None:
     path, count = stored.document.path, len(stored.chunks)
     own = stored.space.chunker == DEFAULT_CHUNKER
     tally.add("no document is without chunks", 1, [] if count else [f"{path} has no chunks"])
+    if marks := count_marks(stored.row["text"]).total:
+        tally.add("signs written as marks (10^6, H₂O, ~~old~~)", marks)
     for name, problems in (_CHECKS | (_CHECKS_OF_OWN_CHUNKER if own else {})).items():
         tally.add(name, count, (f"{path}: {problem}" for problem in problems(stored)))
 

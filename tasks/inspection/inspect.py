@@ -15,11 +15,12 @@ from pincite.encoders.models import Model
 from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.errors import DocumentError, Failure, Unreadable
 from pincite.schemas.locators import char_fragment, overlapping, place_fragment
+from pincite.schemas.marks import MarkCounts, count_marks
 from pincite.schemas.records import Block, Chunk, Extraction, Page, Word
 from pincite.schemas.settings import Settings
 from pincite.tasks.chunking.chunk import chunk
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.extraction.pdf.page_record import Sheet, Sketch
-from pincite.tasks.extraction.registry import extract
 from pincite.tasks.sandbox.child import At
 from pincite.tasks.steps.prepare import document_title
 
@@ -79,6 +80,7 @@ class Summary:
     chunks: int
     longest_chunk: int  # word-pieces
     over_window: int
+    marks: MarkCounts  # raised, lowered and struck signs in the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,7 @@ def summary_of(inspection: Inspection) -> Summary | None:
         chunks=len(inspection.chunks),
         longest_chunk=max((one.tokens for one in inspection.chunks), default=0),
         over_window=sum(one.over_window for one in inspection.chunks),
+        marks=count_marks(extraction.text),
     )
 
 

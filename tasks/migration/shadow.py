@@ -38,6 +38,7 @@ from pincite.tasks.steps.publish import check_invariants
 
 EMBEDDER_MEMORY_BYTES = 6 << 30
 PROBES_S = 120.0
+TRIES = 3  # of texts that are no document's, when the child is killed
 CHUNK_S = 2.0  # allowance for a chunk: the slowest model takes .25 s CPU, on a machine that does more besides
 
 _logger = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class _Children:
     """Derives in a child process. When it ends in a batch, each document is tried alone: one is to blame.
 
     A crash with one document is no proof against it, since whoever killed the child may not have meant it: it is to
-    blame when it ends a second one.
+    blame when it ends a second one alone.
     """
 
     def __init__(self, children: Pool, model: Model, space: Space, deadline_s: float) -> None:
@@ -85,6 +86,7 @@ class _Children:
         self._model = model
         self._space = space
         self._deadline_s = deadline_s
+        self._crashed: set[str] = set()  # documents that ended a child alone
 
     def __call__(self, documents: Sequence[Known], embed: bool) -> Sequence[Derived | Failure]:
         try:
@@ -95,10 +97,15 @@ class _Children:
             return [self._alone(one, embed) for one in documents]
 
     def _alone(self, document: Known, embed: bool) -> Derived | Failure:
-        try:
-            return self._run([document], embed)[0]
-        except StageFailed as error:
-            return error.failure
+        failure: Failure | None = None
+        while failure is None:
+            try:
+                return self._run([document], embed)[0]
+            except StageFailed as error:
+                if error.failure.kind != WorkerDied.kind or document.document_id in self._crashed:
+                    failure = error.failure
+                self._crashed.add(document.document_id)
+        return failure
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         return embed_in(self._pool, self._model, texts)
@@ -134,11 +141,14 @@ def standbys(index: Index, family: str, deadline_s: float) -> Iterator[list[Stan
 
 def embed_in(children: Pool, model: Model, texts: Sequence[str]) -> np.ndarray:
     """float32 [texts, dimension], of texts that are no document's. Raises `ChildFailed` when there is no result."""
-    try:
-        vectors: np.ndarray = children.run("embed", EmbedOrder(model, tuple(texts)), PROBES_S)
-    except StageFailed as error:
-        raise ChildFailed(f"{model.name} gives no vectors: {error.failure.reason}") from error
-    return vectors
+    for left in reversed(range(TRIES)):
+        try:
+            vectors: np.ndarray = children.run("embed", EmbedOrder(model, tuple(texts)), PROBES_S)
+            return vectors
+        except StageFailed as error:
+            if not left or error.failure.kind != WorkerDied.kind:
+                raise ChildFailed(f"{model.name} gives no vectors: {error.failure.reason}") from error
+    raise AssertionError("the last try returns or raises")
 
 
 def model_of(kept: Kept) -> Model:

@@ -55,4 +55,6 @@ def open_source(
     patterns = Patterns(collection.include, collection.exclude)
     if is_url(collection.source):
         return Bucket(collection.source, patterns, limits.source_bytes, fetching)
-    return Folder(source_root(Path(collection.source), excluded), patterns, excluded, follow_links_out)
+    return Folder(
+        source_root(Path(collection.source), excluded), patterns, excluded, follow_links_out, limits
+    )

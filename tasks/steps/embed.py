@@ -1,6 +1,5 @@
 """Embed: the vectors of one document's chunks, in the child process that holds the model."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,7 +13,7 @@ from pincite.tasks.sandbox.child import At
 @dataclass(frozen=True, slots=True)
 class EmbedOrder:
     model: Model
-    texts: Sequence[str]
+    texts: tuple[str, ...]
 
 
 def embed(order: EmbedOrder, at: At) -> np.ndarray:

@@ -14,9 +14,8 @@ from pincite.schemas.records import UNFIT, Chunk, DocumentWarning, Extraction, J
 from pincite.schemas.settings import Settings
 from pincite.storage.segments.segment import sha256_of
 from pincite.tasks.chunking.chunk import chunk
-from pincite.tasks.extraction.registry import extract
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.sandbox.child import At
-from pincite.tasks.sources.bucket import at_hand, is_url
 from pincite.tasks.steps.lexical import term_frequencies
 
 
@@ -32,11 +31,10 @@ class PrepareRequest:
 def prepare(order: PrepareRequest, at: At) -> Prepared:
     """All of the document but its vectors. Raises a `DocumentError` when nothing of it could be quoted."""
     job, settings = order.job, order.settings
-    at("fetch" if is_url(job.source) else "extract", None)
-    with at_hand(job) as path:
-        at("extract", None)
-        extraction = extract(path, settings, lambda page: at("extract", page))
-        _require_unchanged(path, job.sha256)
+    at("extract", None)
+    path = Path(job.absolute)
+    extraction = extract(path, settings, lambda page: at("extract", page))
+    _require_unchanged(path, job.sha256)
     at("chunk", None)
     wordpieces = wordpieces_of(order.model)
     title = document_title(extraction, job.path)

@@ -4,8 +4,6 @@ import hashlib
 import os
 import queue
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +28,7 @@ from pincite.tasks.discover import discover
 from pincite.tasks.steps.plan import space_of_model
 from pincite.tasks.steps.prepare import PrepareRequest, document_title, prepare
 from tests.chromium import chromium
+from tests.forking import Forked, forked
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "samples" / "documents"
@@ -76,7 +75,7 @@ def vectors_of(prepared: Prepared) -> np.ndarray:
 @dataclass
 class Server:
     url: str
-    process: "subprocess.Popen[str]"
+    process: Forked
 
     def client(self, **more: object) -> httpx.Client:
         return httpx.Client(base_url=self.url, trust_env=False, timeout=60, **more)  # type: ignore[arg-type]
@@ -91,11 +90,10 @@ class Server:
 @contextmanager
 def serving(index: Path, *arguments: str, cwd: Path = ROOT, **variables: str) -> Iterator[Server]:
     """`pincite serve` on a free port, in a process of its own."""
-    command = [sys.executable, "-m", "pincite", "serve", "--index", str(index), "--port", "0", *arguments]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | variables
-    with subprocess.Popen(
-        command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    command = ["serve", "--index", str(index), "--port", "0", *arguments]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    environment = kept | {"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"} | variables
+    with forked(command, cwd, environment) as process:
         try:
             line = _first_line(process)
             url = next((word for word in line.split() if word.startswith("http://")), "")
@@ -106,11 +104,9 @@ def serving(index: Path, *arguments: str, cwd: Path = ROOT, **variables: str) ->
                 process.kill()
 
 
-def _first_line(process: "subprocess.Popen[str]") -> str:
+def _first_line(process: Forked) -> str:
     lines: queue.Queue[str] = queue.Queue()
-    said = process.stdout
-    assert said is not None
-    threading.Thread(target=lambda: lines.put(said.readline()), daemon=True).start()
+    threading.Thread(target=lambda: lines.put(process.stdout.readline()), daemon=True).start()
     return lines.get(timeout=60)
 
 

@@ -10,8 +10,8 @@ import pytest
 from pincite.schemas.evaluation import QuestionSet
 from pincite.storage.queries.calibrations import store_calibration
 from pincite.storage.snapshots.index import Index
+from tests.commands import Pincite
 from tests.doubles.chat_server import Behaviour, answering, delta, refusing, serving, sse
-from tests.pincite.conftest import Pincite
 
 QUESTION = "what happens when the pump runs dry?"
 OFF_TOPIC = "how do i renew my spanish passport"
@@ -91,11 +91,11 @@ def test_the_threshold_can_be_given(pincite_here: Pincite, samples: Path) -> Non
     assert pincite_here("ask", QUESTION, "--threshold", 3, "--index", samples).returncode == 2
 
 
-def test_the_answer_is_streamed_and_its_numbers_resolved(pincite: Pincite, samples: Path) -> None:
+def test_the_answer_is_streamed_and_its_numbers_resolved(pincite_here: Pincite, samples: Path) -> None:
     behave = answering(
         "The seal is ", "destroyed [1", "]. It costs a fortune.\n\x1b[31mSee ", "https://evil.example [7]."
     )
-    result, received = asked(pincite, samples, behave)
+    result, received = asked(pincite_here, samples, behave)
     assert result.returncode == 0 and len(received) == 1
     answer, _, table = result.stdout.partition("\n\n[1] ")
     assert answer == "The seal is destroyed [1]. It costs a fortune.\n\\x1b[31mSee https://evil.example [7]."

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pincite.conftest import ROOT, Pincite
+from tests.commands import ROOT, Pincite
 
 QUESTIONS = ROOT / "samples" / "questions" / "samples-and-docs.jsonl"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pincite.conftest import SAMPLES, Pincite
+from tests.commands import SAMPLES, Pincite
 
 
 def passage_of(pincite_here: Pincite, samples: Path, words: str, document: str) -> tuple[str, str]:
@@ -97,13 +97,13 @@ HOSTILE = "</div></mark><script>alert(1)</script> \" onload='x' &lt; <iframe src
 
 
 @pytest.fixture(scope="module")
-def own(pincite: Pincite, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def own(pincite_here: Pincite, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """(a folder with a hostile text and a PDF, its index)."""
     docs = tmp_path_factory.mktemp("own")
     (docs / HOSTILE_NAME).write_text(HOSTILE * 3, encoding="utf-8")
     shutil.copy(SAMPLES / "service-bulletin-31.pdf", docs / "a.pdf")
     index = tmp_path_factory.mktemp("of-own") / "index"
-    assert pincite("index", docs, "--index", index).returncode == 0
+    assert pincite_here("index", docs, "--index", index).returncode == 0
     return docs, index
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pincite.cli import COMMANDS, GROUPS
-from tests.pincite.conftest import ROOT, SAMPLES, Pincite
+from pincite.command_list import COMMANDS, GROUPS
+from tests.commands import ROOT, SAMPLES, Pincite
 
 BROKEN = {
     "nothing.txt": "unreadable",
@@ -21,7 +21,7 @@ def loads(text: str) -> Any:
     return json.loads(text)
 
 
-def test_index_counts_what_it_stored(pincite: Pincite, sample_run: tuple[Path, Any]) -> None:
+def test_index_counts_what_it_stored(pincite_here: Pincite, sample_run: tuple[Path, Any]) -> None:
     index, printed = sample_run
     assert {name: printed[name] for name in ("discovered", "indexed", "failed", "unchanged", "deleted")} == {
         "discovered": 14,
@@ -30,46 +30,46 @@ def test_index_counts_what_it_stored(pincite: Pincite, sample_run: tuple[Path, A
         "unchanged": 0,
         "deleted": 0,
     }
-    (row,) = loads(pincite("sql", "SELECT count(*) AS n FROM chunks", "--index", index, "--json").stdout)
+    (row,) = loads(pincite_here("sql", "SELECT count(*) AS n FROM chunks", "--index", index, "--json").stdout)
     assert row["n"] == printed["chunks"] > 40
 
 
-def test_the_same_run_again_does_no_work_and_says_so(pincite: Pincite, samples: Path) -> None:
-    again = pincite("index", SAMPLES, "--index", samples)
+def test_the_same_run_again_does_no_work_and_says_so(pincite_here: Pincite, samples: Path) -> None:
+    again = pincite_here("index", SAMPLES, "--index", samples)
     assert again.returncode == 1
     assert "Nothing to do" in again.stdout and "11 unchanged, 3 failed" in again.stdout
 
 
-def test_any_value_of_sql_is_json(pincite: Pincite, samples: Path) -> None:
+def test_any_value_of_sql_is_json(pincite_here: Pincite, samples: Path) -> None:
     statement = (
         "SELECT sum(chunks) AS s, avg(1.5) AS a, DATE '2026-01-02' AS d, 'nan'::FLOAT AS n, [1.5] AS l"
     )
-    result = pincite("sql", f"{statement} FROM documents", "--index", samples, "--json")
+    result = pincite_here("sql", f"{statement} FROM documents", "--index", samples, "--json")
     assert result.returncode == 0, result.stderr
     (row,) = loads(result.stdout)
     assert isinstance(row.pop("s"), int)
     assert row == {"a": 1.5, "d": "2026-01-02", "n": None, "l": [1.5]}
 
 
-def test_status_and_documents_name_every_failure(pincite: Pincite, samples: Path) -> None:
-    status = loads(pincite("status", "--index", samples, "--json").stdout)
+def test_status_and_documents_name_every_failure(pincite_here: Pincite, samples: Path) -> None:
+    status = loads(pincite_here("status", "--index", samples, "--json").stdout)
     assert status["documents"] == {"indexed": 11, "failed": 3, "pending": 0, "running": 0, "stale": 0}
     assert status["space"]["model"] == "all-MiniLM-L6-v2" and status["space"]["dimension"] == 384
-    rows = loads(pincite("documents", "--index", samples, "--state", "failed", "--json").stdout)
+    rows = loads(pincite_here("documents", "--index", samples, "--state", "failed", "--json").stdout)
     assert {row["document"]: row["kind"] for row in rows} == BROKEN
     assert all(row["reason"] and row["stage"] == "extract" for row in rows)
     (scan,) = (
         row
-        for row in loads(pincite("documents", "--index", samples, "--json").stdout)
+        for row in loads(pincite_here("documents", "--index", samples, "--json").stdout)
         if "rotated" in row["document"]
     )
     assert {"model", "fingerprint", "dimension", "pipeline", "chunker", "extractor"} <= scan["stamps"].keys()
-    table = pincite("documents", "--index", samples).stdout.splitlines()
+    table = pincite_here("documents", "--index", samples).stdout.splitlines()
     assert len(table) == 15
 
 
-def test_scans_are_read_with_their_confidence(pincite: Pincite, samples: Path) -> None:
-    rows = loads(pincite("documents", "--index", samples, "--json").stdout)
+def test_scans_are_read_with_their_confidence(pincite_here: Pincite, samples: Path) -> None:
+    rows = loads(pincite_here("documents", "--index", samples, "--json").stdout)
     by_name = {row["document"]: row for row in rows}
     for name in ("inspection-report-scan.pdf", "delivery-note-rotated-scan.pdf"):
         assert by_name[name]["ocr_pages"] == 1 and by_name[name]["ocr_confidence"] > 80
@@ -78,12 +78,14 @@ def test_scans_are_read_with_their_confidence(pincite: Pincite, samples: Path) -
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "bm25"])
-def test_each_hit_is_the_slice_that_it_names(pincite: Pincite, samples: Path, mode: str) -> None:
+def test_each_hit_is_the_slice_that_it_names(pincite_here: Pincite, samples: Path, mode: str) -> None:
     question = "what does the error code ERR-4042 mean"
-    answer = loads(pincite("search", question, "--mode", mode, "-k", 5, "--index", samples, "--json").stdout)
+    answer = loads(
+        pincite_here("search", question, "--mode", mode, "-k", 5, "--index", samples, "--json").stdout
+    )
     assert len(answer["hits"]) == 5 and not answer["refused"]
     stored = loads(
-        pincite(
+        pincite_here(
             *("sql", "SELECT path, text FROM texts JOIN documents USING (document_id)"),
             *("--index", samples, "--json"),
         ).stdout
@@ -106,22 +108,24 @@ def test_each_hit_is_the_slice_that_it_names(pincite: Pincite, samples: Path, mo
     ],
 )
 def test_words_of_any_script_find_their_document(
-    pincite: Pincite, samples: Path, words: str, document: str, locator: str
+    pincite_here: Pincite, samples: Path, words: str, document: str, locator: str
 ) -> None:
-    hits = loads(pincite("search", words, "--mode", "bm25", "--index", samples, "--json").stdout)["hits"]
+    hits = loads(pincite_here("search", words, "--mode", "bm25", "--index", samples, "--json").stdout)["hits"]
     assert any(hit["document"] == document and hit["locator"].startswith(locator) for hit in hits[:4])
 
 
-def test_a_passage_under_the_confidence_of_the_settings_is_flagged(pincite: Pincite, samples: Path) -> None:
+def test_a_passage_under_the_confidence_of_the_settings_is_flagged(
+    pincite_here: Pincite, samples: Path
+) -> None:
     command = ("search", "inspection findings", "--mode", "bm25", "-k", 3, "--index", samples)
     flag = "read by OCR with low confidence"
-    assert flag not in pincite(*command).stdout
-    assert flag in pincite(*command, PINCITE_OCR__LOW_CONFIDENCE="100").stdout
+    assert flag not in pincite_here(*command).stdout
+    assert flag in pincite_here(*command, PINCITE_OCR__LOW_CONFIDENCE="100").stdout
 
 
-def test_nothing_under_the_threshold_is_a_refusal(pincite: Pincite, samples: Path) -> None:
+def test_nothing_under_the_threshold_is_a_refusal(pincite_here: Pincite, samples: Path) -> None:
     question = "how do i renew my spanish passport"
-    refused = pincite("search", question, "--threshold", 0.3, "--index", samples)
+    refused = pincite_here("search", question, "--threshold", 0.3, "--index", samples)
     assert refused.returncode == 3 and not refused.stderr
     assert refused.stdout == f'NO ANSWER: nothing under cosine distance 0.3 for "{question}"\n'
 
@@ -142,15 +146,15 @@ def test_nothing_under_the_threshold_is_a_refusal(pincite: Pincite, samples: Pat
     ],
 )
 def test_filters_leave_what_they_name(
-    pincite: Pincite, samples: Path, options: tuple[str, ...], documents: set[str]
+    pincite_here: Pincite, samples: Path, options: tuple[str, ...], documents: set[str]
 ) -> None:
     question = ("search", "pump", *options, "--mode", "dense", "-k", 100, "--index", samples)
-    answer = loads(pincite(*question, "--json").stdout)
+    answer = loads(pincite_here(*question, "--json").stdout)
     found = {hit["document"] for hit in answer["hits"]}
     assert found >= documents and bool(found) == bool(documents)
     assert not found & {"regulations-uk.html", "inspection-report-scan.pdf"}
     if not documents:
-        shown = pincite(*question)
+        shown = pincite_here(*question)
         assert shown.returncode == 3
         assert "no passage of the index passes the filters" in shown.stderr
         assert ("--language unknown" in shown.stderr) == ("--language" in options)
@@ -158,34 +162,36 @@ def test_filters_leave_what_they_name(
 
 
 def test_reranking_without_weights_says_how_to_provide_them(
-    pincite: Pincite, samples: Path, tmp_path: Path
+    pincite_here: Pincite, samples: Path, tmp_path: Path
 ) -> None:
-    result = pincite("search", "pump", "--rerank", "--index", samples, HF_HUB_CACHE=str(tmp_path))
+    result = pincite_here("search", "pump", "--rerank", "--index", samples, HF_HUB_CACHE=str(tmp_path))
     assert result.returncode == 2 and not result.stdout
     assert (
         "ms-marco-MiniLM-L-6-v2 are not on this machine" in result.stderr and "hf download" in result.stderr
     )
-    folder = pincite("search", "pump", "--rerank", "--index", samples, PINCITE_RERANKER="README.md")
+    folder = pincite_here("search", "pump", "--rerank", "--index", samples, PINCITE_RERANKER="README.md")
     assert folder.returncode == 2 and "README.md are not on this machine" in folder.stderr
 
 
-def test_a_document_that_the_model_can_not_read_is_told_and_found(pincite: Pincite, samples: Path) -> None:
-    rows = loads(pincite("documents", "--index", samples, "--json").stdout)
+def test_a_document_that_the_model_can_not_read_is_told_and_found(
+    pincite_here: Pincite, samples: Path
+) -> None:
+    rows = loads(pincite_here("documents", "--index", samples, "--json").stdout)
     told = {row["document"] for row in rows if any(one["code"] == "embedding-fit" for one in row["warnings"])}
     assert told == {"regulations-uk.html", "storage-rules-zh.txt"}
     question = ("search", "сітчастий фільтр насоса", "--index", samples)
-    first = loads(pincite(*question, "--json").stdout)["hits"][0]
+    first = loads(pincite_here(*question, "--json").stdout)["hits"][0]
     assert (first["document"], first["encoder_fit"], first["dense_rank"]) == (
         "regulations-uk.html",
         False,
         None,
     )
-    assert "the embedding model can't read this document" in pincite(*question).stdout
-    assert "can't read 2 documents" in pincite("index", SAMPLES, "--index", samples).stdout
+    assert "the embedding model can't read this document" in pincite_here(*question).stdout
+    assert "can't read 2 documents" in pincite_here("index", SAMPLES, "--index", samples).stdout
 
 
-def test_verify_holds_and_finds_a_changed_byte(pincite: Pincite, samples: Path, tmp_path: Path) -> None:
-    sound = pincite("verify", "--index", samples, "--json")
+def test_verify_holds_and_finds_a_changed_byte(pincite_here: Pincite, samples: Path, tmp_path: Path) -> None:
+    sound = pincite_here("verify", "--index", samples, "--json")
     assert sound.returncode == 0 and all(check["ok"] for check in loads(sound.stdout)["checks"])
     damaged = tmp_path / "damaged"
     shutil.copytree(samples, damaged)
@@ -193,49 +199,49 @@ def test_verify_holds_and_finds_a_changed_byte(pincite: Pincite, samples: Path, 
     content = bytearray(segment.read_bytes())
     content[len(content) // 2] ^= 1
     segment.write_bytes(content)
-    found = pincite("verify", "--index", damaged)
+    found = pincite_here("verify", "--index", damaged)
     assert found.returncode == 1 and segment.name in found.stdout
 
 
-def test_retry_tries_a_failed_document_that_was_mended(pincite: Pincite, tmp_path: Path) -> None:
+def test_retry_tries_a_failed_document_that_was_mended(pincite_here: Pincite, tmp_path: Path) -> None:
     docs, index = tmp_path / "docs", tmp_path / "index"
     docs.mkdir()
     (docs / "plain.txt").write_text("A wearing ring is replaced every two years.\n")
     (docs / "log.unknown").write_text("The motor hums.\n")
-    assert pincite("index", docs, "--index", index).returncode == 1
+    assert pincite_here("index", docs, "--index", index).returncode == 1
     (tmp_path / "pincite.toml").write_text(
         '[extractors]\n".unknown" = "pincite.tasks.extraction.text.plain:extract_plain"\n', encoding="utf-8"
     )
-    retried = pincite("retry", "log.unknown", "--index", index, "--json", cwd=tmp_path)
+    retried = pincite_here("retry", "log.unknown", "--index", index, "--json", cwd=tmp_path)
     assert retried.returncode == 0, retried.stderr
     assert loads(retried.stdout)["failed"] == 0
-    wrong = pincite("retry", "plain.txt", "--index", index)
+    wrong = pincite_here("retry", "plain.txt", "--index", index)
     assert wrong.returncode == 2 and "no failed document is named plain.txt" in wrong.stderr
 
 
-def test_retry_covers_every_source_and_says_what_it_did(pincite: Pincite, tmp_path: Path) -> None:
+def test_retry_covers_every_source_and_says_what_it_did(pincite_here: Pincite, tmp_path: Path) -> None:
     index = tmp_path / "index"
     for source in ("one", "two"):
         (tmp_path / source).mkdir()
         (tmp_path / source / "log.unknown").write_text("The motor hums.\n")
-        failed = pincite("index", tmp_path / source, "--index", index)
+        failed = pincite_here("index", tmp_path / source, "--index", index)
         assert failed.returncode == 1 and "Nothing to do" not in failed.stdout
     (tmp_path / "pincite.toml").write_text(
         '[extractors]\n".unknown" = "pincite.tasks.extraction.text.plain:extract_plain"\n', encoding="utf-8"
     )
-    retried = pincite("retry", "--index", index, "--json", cwd=tmp_path)
+    retried = pincite_here("retry", "--index", index, "--json", cwd=tmp_path)
     assert (retried.returncode, loads(retried.stdout)["indexed"]) == (0, 2), retried.stderr
-    nothing = pincite("retry", "--index", index, "--json", cwd=tmp_path)
+    nothing = pincite_here("retry", "--index", index, "--json", cwd=tmp_path)
     assert (nothing.returncode, loads(nothing.stdout)["discovered"]) == (0, 0)
 
 
-def test_chunk_prints_the_chunks_of_one_file(pincite: Pincite, tmp_path: Path) -> None:
+def test_chunk_prints_the_chunks_of_one_file(pincite_here: Pincite, tmp_path: Path) -> None:
     file = tmp_path / "Guide.md"
     file.write_text("# Guide\n\nlost before the first section\n\n## Start\n\nTurn the valve. Wait.\n")
-    (only,) = loads(pincite("chunk", file, "--strategy", "E", "--json").stdout)
+    (only,) = loads(pincite_here("chunk", file, "--strategy", "E", "--json").stdout)
     assert (only["text"], only["section"]) == ("[Guide > Start]\nTurn the valve. Wait.", "Start")
     assert file.read_text()[only["start"] : only["end"]] == only["content"]
-    assert "lost before the first section" in pincite("chunk", file).stdout
+    assert "lost before the first section" in pincite_here("chunk", file).stdout
 
 
 @pytest.mark.parametrize(
@@ -254,9 +260,9 @@ def test_chunk_prints_the_chunks_of_one_file(pincite: Pincite, tmp_path: Path) -
     ],
 )
 def test_wrong_use_says_what_and_exits_with_2(
-    pincite: Pincite, samples: Path, arguments: tuple[str, ...], words: str
+    pincite_here: Pincite, samples: Path, arguments: tuple[str, ...], words: str
 ) -> None:
-    result = pincite(*(argument.format(index=samples) for argument in arguments))
+    result = pincite_here(*(argument.format(index=samples) for argument in arguments))
     assert result.returncode == 2, result.stdout
     assert words in result.stderr and "Traceback" not in result.stderr
 
@@ -272,38 +278,38 @@ def test_wrong_use_says_what_and_exits_with_2(
     ],
 )
 def test_a_wrong_setting_is_named(
-    pincite: Pincite, samples: Path, tmp_path: Path, content: bytes, words: str
+    pincite_here: Pincite, samples: Path, tmp_path: Path, content: bytes, words: str
 ) -> None:
     (tmp_path / "pincite.toml").write_bytes(content)
-    result = pincite("status", "--index", samples, cwd=tmp_path)
+    result = pincite_here("status", "--index", samples, cwd=tmp_path)
     assert result.returncode == 2 and words in result.stderr and "Traceback" not in result.stderr
 
 
-def test_a_typo_in_the_settings_file_is_named(pincite: Pincite, samples: Path, tmp_path: Path) -> None:
+def test_a_typo_in_the_settings_file_is_named(pincite_here: Pincite, samples: Path, tmp_path: Path) -> None:
     (tmp_path / "pincite.toml").write_text("[limits]\ndeadline = 3\n")
-    result = pincite("status", "--index", samples, cwd=tmp_path)
+    result = pincite_here("status", "--index", samples, cwd=tmp_path)
     assert result.returncode == 2 and "unknown settings in [limits]: deadline" in result.stderr
 
 
-def test_a_ledger_of_garbage_is_a_clear_error(pincite: Pincite, samples: Path, tmp_path: Path) -> None:
+def test_a_ledger_of_garbage_is_a_clear_error(pincite_here: Pincite, samples: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(samples, broken)
     (broken / "ledger.sqlite").write_bytes(b"garbage" * 1000)
     for name in ("ledger.sqlite-wal", "ledger.sqlite-shm"):
         (broken / name).unlink(missing_ok=True)
-    result = pincite("status", "--index", broken)
+    result = pincite_here("status", "--index", broken)
     assert result.returncode == 2 and "ledger" in result.stderr and "Traceback" not in result.stderr
 
 
-def test_names_with_newlines_do_not_forge_lines(pincite: Pincite, tmp_path: Path) -> None:
+def test_names_with_newlines_do_not_forge_lines(pincite_here: Pincite, tmp_path: Path) -> None:
     docs, index = tmp_path / "docs", tmp_path / "index"
     docs.mkdir()
     name = "a\nfailed: forged\x1b[31m.txt"
     (docs / name).write_text("The pump has a name.\n")
-    assert pincite("index", docs, "--index", index).returncode == 0
-    shown = pincite("documents", "--index", index).stdout
+    assert pincite_here("index", docs, "--index", index).returncode == 0
+    shown = pincite_here("documents", "--index", index).stdout
     assert len(shown.splitlines()) == 2 and "\\n" in shown and "\x1b" not in shown
-    (hit,) = loads(pincite("search", "pump", "--index", index, "--json").stdout)["hits"]
+    (hit,) = loads(pincite_here("search", "pump", "--index", index, "--json").stdout)["hits"]
     assert hit["document"] == name
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.pincite.conftest import Pincite
+from tests.commands import Pincite
 
 HANDBOOK = "operator-handbook.md"
 
@@ -21,10 +21,12 @@ def own(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def questions(pincite: Pincite, own: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def questions(pincite_here: Pincite, own: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three needles of the samples, in two phrasings, two that must be refused, and one whose words are nowhere."""
     query = f"SELECT content FROM chunks JOIN documents USING (document_id) WHERE path = '{HANDBOOK}' ORDER BY start"
-    contents = [row["content"] for row in json.loads(pincite("sql", query, "--index", own, "--json").stdout)]
+    contents = [
+        row["content"] for row in json.loads(pincite_here("sql", query, "--index", own, "--json").stdout)
+    ]
     needles = [content.strip().split("\n")[-1] for content in contents if len(content) > 80][:3]
     rows: list[dict[str, object]] = []
     for number, needle in enumerate(needles):
@@ -40,9 +42,9 @@ def questions(pincite: Pincite, own: Path, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="module")
-def printed(pincite: Pincite, own: Path, questions: Path) -> tuple[str, Any]:
+def printed(pincite_here: Pincite, own: Path, questions: Path) -> tuple[str, Any]:
     """What `--json` prints: (its bytes, the value)."""
-    result = pincite("evaluate", questions, "--index", own, "--json")
+    result = pincite_here("evaluate", questions, "--index", own, "--json")
     assert result.returncode == 0, result.stderr
     return result.stdout, json.loads(result.stdout)
 
@@ -78,10 +80,10 @@ def test_a_faulty_question_is_named_and_left_out(printed: tuple[str, Any]) -> No
 
 
 def test_two_runs_give_the_same_bytes(
-    pincite: Pincite, own: Path, questions: Path, printed: tuple[str, Any]
+    pincite_here: Pincite, own: Path, questions: Path, printed: tuple[str, Any]
 ) -> None:
     files = {path: path.read_bytes() for path in (own / "evaluations").iterdir()}
-    again = pincite("evaluate", questions, "--index", own, "--json", PYTHONHASHSEED="7")
+    again = pincite_here("evaluate", questions, "--index", own, "--json", PYTHONHASHSEED="7")
     assert (again.returncode, again.stderr, again.stdout) == (0, "", printed[0])
     assert {path: path.read_bytes() for path in (own / "evaluations").iterdir()} == files
 

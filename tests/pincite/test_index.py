@@ -10,7 +10,7 @@ from pincite.commands.index import matches, of_names
 from pincite.schemas.errors import UsageError
 from pincite.storage.queries.index_report import document_reports
 from pincite.storage.snapshots.index import Index
-from tests.pincite.conftest import Pincite
+from tests.commands import Pincite
 from tests.storage.building import PERMANENT, TRANSIENT, reindex
 
 SETTINGS = """
@@ -176,7 +176,7 @@ def test_retry_takes_paths_ids_and_reasons_and_refuses_what_is_ambiguous(
 
 
 def test_a_question_set_in_the_settings_is_asked_after_each_run_and_ends_a_worse_one_with_1(
-    pincite: Pincite, tmp_path: Path
+    pincite_here: Pincite, tmp_path: Path
 ) -> None:
     source, index, questions = tmp_path / "source", tmp_path / "index", tmp_path / "set.jsonl"
     source.mkdir()
@@ -188,17 +188,17 @@ def test_a_question_set_in_the_settings_is_asked_after_each_run_and_ends_a_worse
     ]
     questions.write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
     run = ("index", source, "--index", index, "--json")
-    first = pincite(*run, PINCITE_QUESTIONS=str(questions))
+    first = pincite_here(*run, PINCITE_QUESTIONS=str(questions))
     assert (first.returncode, json.loads(first.stdout)["gate"]) == (0, None)
     (source / "pump.md").write_text("# Pump\n\nThe seal is looked at.\n", encoding="utf-8")
-    second = pincite(*run, PINCITE_QUESTIONS=str(questions))
+    second = pincite_here(*run, PINCITE_QUESTIONS=str(questions))
     gate = json.loads(second.stdout)["gate"]
     assert (second.returncode, gate["ok"], gate["destroyed"]) == (1, False, ["clean"])
     assert "evaluation:" in second.stderr and "clean" in second.stderr
-    idle = pincite(*run, PINCITE_QUESTIONS=str(questions))
+    idle = pincite_here(*run, PINCITE_QUESTIONS=str(questions))
     assert (idle.returncode, json.loads(idle.stdout)["gate"]) == (0, None)
     questions.unlink()
     (source / "new.md").write_text("# New\n\nA new page.\n", encoding="utf-8")
-    lost = pincite(*run, PINCITE_QUESTIONS=str(questions))
+    lost = pincite_here(*run, PINCITE_QUESTIONS=str(questions))
     assert (lost.returncode, json.loads(lost.stdout)["indexed"]) == (2, 1)
     assert "can't read the questions" in lost.stderr

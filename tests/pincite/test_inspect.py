@@ -8,13 +8,13 @@ import pytest
 
 from pincite.commands.inspect import inspect
 from pincite.schemas.errors import UsageError
-from tests.pincite.conftest import SAMPLES, Pincite
+from tests.commands import SAMPLES, Pincite
 
 
 def test_the_page_stands_in_the_working_directory_and_the_figures_on_the_screen(
-    pincite: Pincite, tmp_path: Path
+    pincite_here: Pincite, tmp_path: Path
 ) -> None:
-    result = pincite("inspect", SAMPLES / "spare-parts-catalogue.pdf", cwd=tmp_path)
+    result = pincite_here("inspect", SAMPLES / "spare-parts-catalogue.pdf", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "3 pages, 3,747 characters, 3 tables, 9 chunks" in result.stdout
     assert "warning running-lines" in result.stdout
@@ -27,13 +27,13 @@ def test_the_page_stands_in_the_working_directory_and_the_figures_on_the_screen(
 
 
 def test_json_holds_text_blocks_areas_and_chunks_that_agree_with_chunk(
-    pincite: Pincite, tmp_path: Path
+    pincite_here: Pincite, tmp_path: Path
 ) -> None:
     document = SAMPLES / "service-bulletin-31.pdf"
-    result = pincite("inspect", document, "--json", cwd=tmp_path)
+    result = pincite_here("inspect", document, "--json", cwd=tmp_path)
     assert result.returncode == 0 and not list(tmp_path.iterdir())
     printed = json.loads(result.stdout)
-    chunks = json.loads(pincite("chunk", document, "--json").stdout)
+    chunks = json.loads(pincite_here("chunk", document, "--json").stdout)
     names = ("text", "content", "section", "start", "end", "locator", "tokens", "over_window")
     assert [{name: one[name] for name in names} for one in printed["chunks"]] == chunks
     assert all(printed["text"][one["start"] : one["end"]] == one["content"] for one in printed["chunks"])
@@ -44,9 +44,9 @@ def test_json_holds_text_blocks_areas_and_chunks_that_agree_with_chunk(
     assert printed["failure"] is None and printed["summary"]["characters"] == len(printed["text"])
 
 
-def test_pages_are_chosen_and_the_page_goes_where_out_says(pincite: Pincite, tmp_path: Path) -> None:
+def test_pages_are_chosen_and_the_page_goes_where_out_says(pincite_here: Pincite, tmp_path: Path) -> None:
     out = tmp_path / "two pages.html"
-    result = pincite(
+    result = pincite_here(
         "inspect", SAMPLES / "spare-parts-catalogue.pdf", "--pages", "2-", "--out", out, cwd=tmp_path
     )
     assert result.returncode == 0 and "1 of 3 pages not shown; --pages 1-1 shows others" in result.stdout
@@ -54,8 +54,10 @@ def test_pages_are_chosen_and_the_page_goes_where_out_says(pincite: Pincite, tmp
     assert content.count("data:image/webp") == 2 and 'id="p1"' not in content and 'id="p3"' in content
 
 
-def test_a_failed_document_ends_with_1_and_a_page_with_its_reason(pincite: Pincite, tmp_path: Path) -> None:
-    result = pincite("inspect", SAMPLES / "purchase-contract-encrypted.pdf", cwd=tmp_path)
+def test_a_failed_document_ends_with_1_and_a_page_with_its_reason(
+    pincite_here: Pincite, tmp_path: Path
+) -> None:
+    result = pincite_here("inspect", SAMPLES / "purchase-contract-encrypted.pdf", cwd=tmp_path)
     assert result.returncode == 1 and "encrypted in extract: the PDF is encrypted" in result.stderr
     content = (tmp_path / "purchase-contract-encrypted.pdf.inspect.html").read_text(encoding="utf-8")
     assert "Failed in extract: encrypted." in content and "data:image" not in content
@@ -63,13 +65,13 @@ def test_a_failed_document_ends_with_1_and_a_page_with_its_reason(pincite: Pinci
 
 @pytest.mark.parametrize(("fault", "kind"), [("segfault", "crashed"), ("hang", "deadline")])
 def test_a_parser_that_dies_or_hangs_is_a_failed_document(
-    pincite: Pincite, tmp_path: Path, fault: str, kind: str
+    pincite_here: Pincite, tmp_path: Path, fault: str, kind: str
 ) -> None:
     (tmp_path / "pincite.toml").write_text(
         '[limits]\ndeadline_s = 4\n[extractors]\n".odd" = "tests.doubles.faults:extract_by_first_word"\n'
     )
     (tmp_path / "file.odd").write_text(fault)
-    result = pincite("inspect", "file.odd", "--json", cwd=tmp_path)
+    result = pincite_here("inspect", "file.odd", "--json", cwd=tmp_path)
     assert result.returncode == 1, result.stderr
     failure = json.loads(result.stdout)["failure"]
     assert (failure["stage"], failure["kind"], failure["page"]) == ("extract", kind, 3)
@@ -105,17 +107,19 @@ def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
         inspect(document)
 
 
-def test_wrong_use_ends_with_2(pincite: Pincite, tmp_path: Path) -> None:
-    result = pincite("inspect", "gone.pdf", cwd=tmp_path)
+def test_wrong_use_ends_with_2(pincite_here: Pincite, tmp_path: Path) -> None:
+    result = pincite_here("inspect", "gone.pdf", cwd=tmp_path)
     assert result.returncode == 2 and "no such file: gone.pdf" in result.stderr
 
 
-def test_a_page_is_replaced_when_the_document_is_inspected_again(pincite: Pincite, tmp_path: Path) -> None:
+def test_a_page_is_replaced_when_the_document_is_inspected_again(
+    pincite_here: Pincite, tmp_path: Path
+) -> None:
     document = tmp_path / "odd name \n<b>.md"
     document.write_text("# First title\n\nSome text.")
-    assert pincite("inspect", document.name, cwd=tmp_path).returncode == 0
+    assert pincite_here("inspect", document.name, cwd=tmp_path).returncode == 0
     document.write_text("# Second title\n\nSome text.")
-    assert pincite("inspect", document.name, cwd=tmp_path).returncode == 0
+    assert pincite_here("inspect", document.name, cwd=tmp_path).returncode == 0
     (page,) = tmp_path.glob("*.html")
     content = page.read_text(encoding="utf-8")
     assert "Second title" in content and "First title" not in content and "odd name &lt;b&gt;.md" in content

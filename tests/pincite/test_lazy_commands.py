@@ -7,8 +7,8 @@ from importlib import import_module
 
 import pytest
 
-from pincite.cli import COMMANDS, GROUPS
-from tests.pincite.conftest import ROOT, Pincite
+from pincite.command_list import COMMANDS, GROUPS
+from tests.commands import ROOT, Pincite
 
 HEAVY = {"pyarrow", "pdfplumber", "torch", "prefect", "fastapi", "mcp", "sqlalchemy", "duckdb"}
 

@@ -9,7 +9,7 @@ import pytest
 from pincite.commands.maintain import seconds_of
 from pincite.schemas.errors import UsageError
 from pincite.schemas.retrying import remedy_of
-from tests.pincite.conftest import Pincite
+from tests.commands import Pincite
 from tests.storage.building import fill, reindex
 
 

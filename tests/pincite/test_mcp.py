@@ -19,8 +19,8 @@ from mcp.types import CallToolResult
 from pincite.dashboard.mcp_server import create_mcp
 from pincite.dashboard.state.serving import Serving
 from pincite.dashboard.state.thread_pool import Work
+from tests.commands import Pincite
 from tests.dashboard.conftest import HOSTILE, HOSTILE_NAME, ROOT, SAMPLES, reindex, serving
-from tests.pincite.conftest import Pincite
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.pincite.conftest import Pincite
+from tests.commands import Pincite
 
 RIGHT = {
     "id": "drops",

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.commands import Pincite
 from tests.dashboard.conftest import reindex, serving
-from tests.pincite.conftest import Pincite
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +43,10 @@ def test_a_killed_server_is_started_again_and_serves_the_same(small: tuple[Path,
         assert client.post("/search", json=body).json() == before
 
 
-def test_a_port_that_is_taken_is_wrong_use(pincite: Pincite, small: tuple[Path, Path]) -> None:
+def test_a_port_that_is_taken_is_wrong_use(pincite_here: Pincite, small: tuple[Path, Path]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        result = pincite("serve", "--index", small[1], "--port", port)
+        result = pincite_here("serve", "--index", small[1], "--port", port)
     assert result.returncode == 2 and not result.stdout and "Traceback" not in result.stderr
     assert f"can't serve on 127.0.0.1 port {port}: Address already in use. Choose others" in result.stderr
 

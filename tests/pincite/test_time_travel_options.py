@@ -10,7 +10,7 @@ import pytest
 
 from pincite.schemas.errors import UsageError
 from pincite.time_travel_options import end_of
-from tests.pincite.conftest import Pincite
+from tests.commands import Pincite
 from tests.storage.building import SPACE, fill, reindex
 
 NOW = datetime(2026, 11, 26, 15, 30).astimezone()  # a Thursday

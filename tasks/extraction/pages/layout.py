@@ -70,17 +70,17 @@ def _split(words: list[W], rtl: bool, depth: int) -> list[list[W]]:
     gutter = find_gutter(words) if depth < MAX_DEPTH else None
     if gutter is None:
         return [words]
-    middle = (gutter.x0 + gutter.x1) / 2
-    above = [word for word in words if _middle(word) < gutter.top]
-    below = [word for word in words if _middle(word) > gutter.bottom]
-    band = [word for word in words if gutter.top <= _middle(word) <= gutter.bottom]
-    left = [word for word in band if word.x0 + word.x1 < 2 * middle]
-    right = [word for word in band if word.x0 + word.x1 >= 2 * middle]
+    centre = (gutter.x0 + gutter.x1) / 2
+    above = [word for word in words if middle(word) < gutter.top]
+    below = [word for word in words if middle(word) > gutter.bottom]
+    band = [word for word in words if gutter.top <= middle(word) <= gutter.bottom]
+    left = [word for word in band if word.x0 + word.x1 < 2 * centre]
+    right = [word for word in band if word.x0 + word.x1 >= 2 * centre]
     parts = [above, *((right, left) if rtl else (left, right)), below]
     return [region for part in parts if part for region in _split(part, rtl, depth + 1)]
 
 
-def _middle(word: WordBox) -> float:
+def middle(word: WordBox) -> float:
     return (word.top + word.bottom) / 2
 
 
@@ -174,15 +174,15 @@ def _has_sides(boxes: NDArray[np.float64], gutter: Gutter, unit: float) -> bool:
 def _fit(words: Sequence[WordBox], gutter: Gutter, unit: float) -> Gutter | None:
     """The gutter trimmed to where text stands beside it; None when it does not part running text."""
     slack = unit * GRID
-    band = [w for w in words if gutter.top - slack <= _middle(w) <= gutter.bottom + slack]
-    middle = (gutter.x0 + gutter.x1) / 2
-    left = lines_of([w for w in band if w.x0 + w.x1 < 2 * middle])
-    right = lines_of([w for w in band if w.x0 + w.x1 >= 2 * middle])
+    band = [w for w in words if gutter.top - slack <= middle(w) <= gutter.bottom + slack]
+    centre = (gutter.x0 + gutter.x1) / 2
+    left = lines_of([w for w in band if w.x0 + w.x1 < 2 * centre])
+    right = lines_of([w for w in band if w.x0 + w.x1 >= 2 * centre])
     if not left or not right:
         return None
     top, bottom = _trim(left, right, gutter, unit)
-    left = [line for line in left if top <= _middle(line[0]) <= bottom]
-    right = [line for line in right if top <= _middle(line[0]) <= bottom]
+    left = [line for line in left if top <= middle(line[0]) <= bottom]
+    right = [line for line in right if top <= middle(line[0]) <= bottom]
     few = min(len(left), len(right))
     wide = gutter.x1 - gutter.x0 >= 1.2 * unit
     enough = few >= 2 and (wide or few >= 4)
@@ -266,7 +266,7 @@ def line_bottom(line: Sequence[WordBox]) -> float:
 def lines_of(words: Sequence[W]) -> list[list[W]]:
     """Lines from top to bottom, each in the order in which its script is read."""
     lines: list[tuple[list[W], list[float]]] = []
-    for word in sorted(words, key=lambda w: (_middle(w), w.x0, w.text)):
+    for word in sorted(words, key=lambda w: (middle(w), w.x0, w.text)):
         height = word.bottom - word.top
         best, most = None, SAME_LINE
         for line in lines[-4:]:

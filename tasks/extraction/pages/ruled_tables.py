@@ -1,48 +1,24 @@
-"""Tables of a page whose cells are drawn; for the others see `tables_unruled`.
+"""Tables of a page whose cells are drawn; for the others see `unruled_tables`.
 
-Each word stands in exactly one cell. A merged cell gives its words to its first place, the others are empty.
+Each word stands in one cell. A merged cell gives its words to its first place; over several rows it names them
+all, and each of them gets its words.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from statistics import median
 
-from pincite.tasks.extraction.pages.layout import WordBox, lines_of
+from pincite.tasks.extraction.pages.layout import lines_of, middle, usual_height
+from pincite.tasks.extraction.pages.table import SNAP, Row, Rule, Table, W, is_figure
+from pincite.tasks.extraction.pages.table_refining import DrawnCells, Label, refined
 
-SNAP = 3.0  # points; lines this near are one
 MAX_RULES = 3_000
 MAX_GRID = 10_000  # cells; a finer grid is a drawing
+MIN_DRAWING = 12  # cells from which on the share of filled ones says something
+DRAWING = 0.15  # share of filled cells under which a grid is a chart
 
-W = TypeVar("W", bound=WordBox)
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A horizontal or vertical line."""
-
-    x0: float
-    top: float
-    x1: float
-    bottom: float
-
-    @property
-    def horizontal(self) -> bool:
-        return self.x1 - self.x0 >= self.bottom - self.top
-
-
-@dataclass(frozen=True, slots=True)
-class Table(Generic[W]):
-    """Rows of cells of lines of words; all rows have the same number of cells."""
-
-    x0: float
-    top: float
-    x1: float
-    bottom: float
-    rows: tuple[tuple[tuple[tuple[W, ...], ...], ...], ...]
-
-    @property
-    def columns(self) -> int:
-        return len(self.rows[0]) if self.rows else 0
+Place = tuple[int, int]
+"""(row, column) of a grid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +32,41 @@ class _Grid:
 def ruled_tables(words: Sequence[W], rules: Sequence[Rule]) -> list[Table[W]]:
     """Tables whose cells are drawn, from top to bottom."""
     tables = []
-    for grid in _grids(rules):
-        table = _fill(grid, words)
-        if table is not None:
+    grids = _grids(rules)
+    held = {id(grid): _inside(grid, words) for grid in grids}
+    taken = [word for inside in held.values() for word in inside]
+    for grid in grids:
+        draft = _draft(grid, held[id(grid)])
+        if draft is None:
+            continue
+        table = refined(draft, words, taken)
+        if not (_is_drawing(table) or _is_band(table, words)):
             tables.append(table)
     return sorted(_outermost(tables), key=lambda t: (t.top, t.x0))
+
+
+def _is_drawing(table: Table[W]) -> bool:
+    """Whether next to nothing stands in the cells: the grid of a chart."""
+    cells = len(table.rows) * table.columns
+    filled = sum(1 for row in table.rows for cell in row if cell)
+    empty_rows = sum(1 for row in table.rows if not any(row))
+    return cells >= MIN_DRAWING and (filled < DRAWING * cells or empty_rows > 0.5 * len(table.rows))
+
+
+def _is_band(table: Table[W], words: Sequence[W]) -> bool:
+    """Whether it is one row with text close above or below: the shaded row of a table that is not drawn."""
+    filled = [row for row in table.rows if any(row)]
+    if len(filled) != 1:
+        return False
+    unit = usual_height([word for cell in filled[0] for line in cell for word in line])
+    close = [
+        word
+        for word in words
+        if word.x0 < table.x1
+        and word.x1 > table.x0
+        and (0 < table.top - middle(word) < 1.6 * unit or 0 < middle(word) - table.bottom < 1.6 * unit)
+    ]
+    return len(close) >= 2
 
 
 def _outermost(tables: list[Table[W]]) -> list[Table[W]]:
@@ -99,7 +105,8 @@ def _grids(rules: Sequence[Rule]) -> list[_Grid]:
         groups.setdefault(root(i), ([], []))[i >= len(horizontal)].append(rule)
     grids = []
     for hs, vs in groups.values():
-        xs, ys = _positions([v.x0 for v in vs]), _positions([h.top for h in hs])
+        xs = _with_ends(_positions([v.x0 for v in vs]), [(h.x0, h.x1) for h in hs])
+        ys = _with_ends(_positions([h.top for h in hs]), [(v.top, v.bottom) for v in vs])
         cells = (len(xs) - 1) * (len(ys) - 1)
         if len(xs) >= 2 and len(ys) >= 2 and 2 <= cells <= MAX_GRID:
             grids.append(_Grid(xs, ys, vs, hs))
@@ -145,44 +152,103 @@ def _positions(values: Sequence[float]) -> list[float]:
     return positions
 
 
-def _fill(grid: _Grid, words: Sequence[W]) -> Table[W] | None:
-    """The grid with its words; None when it holds no table."""
+def _inside(grid: _Grid, words: Sequence[W]) -> list[W]:
     xs, ys = grid.xs, grid.ys
-    inside = [
+    return [
         word
         for word in words
         if xs[0] - SNAP <= (word.x0 + word.x1) / 2 <= xs[-1] + SNAP
-        and ys[0] - SNAP <= (word.top + word.bottom) / 2 <= ys[-1] + SNAP
+        and ys[0] - SNAP <= middle(word) <= ys[-1] + SNAP
     ]
+
+
+def _with_ends(positions: list[float], across: Sequence[tuple[float, float]]) -> list[float]:
+    """The positions with the ends that at least half of the lines across share: a grid without a frame."""
+    if len(across) < 2 or not positions:
+        return positions
+    start, end = median(low for low, _ in across), median(high for _, high in across)
+    starts = sum(1 for low, _ in across if abs(low - start) <= SNAP)
+    ends = sum(1 for _, high in across if abs(high - end) <= SNAP)
+    before = [start] if start < positions[0] - SNAP and 2 * starts >= len(across) else []
+    after = [end] if end > positions[-1] + SNAP and 2 * ends >= len(across) else []
+    return [*before, *positions, *after]
+
+
+def _draft(grid: _Grid, inside: Sequence[W]) -> DrawnCells[W] | None:
+    """The grid with its words as it is drawn; None when it holds no table."""
     if not inside:
         return None
+    xs, ys = grid.xs, grid.ys
     owner = _merged(grid)
-    cells: dict[tuple[int, int], list[W]] = {}
-    for word in inside:
-        place = (_slot(ys, (word.top + word.bottom) / 2), _slot(xs, (word.x0 + word.x1) / 2))
-        cells.setdefault(owner[place], []).append(word)
-    used_rows = {row for row, _ in cells}
-    used_columns = {column for _, column in cells}
-    if len(cells) < 2 or (len(used_rows) < 2 and len(used_columns) < 2):
+    cells, spanning = _filled(grid, owner, inside)
+    used_rows = {row for row, _ in (*cells, *spanning)}
+    used_columns = {column for _, column in (*cells, *spanning)}
+    if len(cells) + len(spanning) < 2 or (len(used_rows) < 2 and len(used_columns) < 2):
         return None
-    if len(set(owner.values())) < 2 or _is_frame(cells, owner):
+    if len(set(owner.values())) < 2 or _is_frame(cells) or not cells:
         return None
     # A track without any own cell is the space between double lines, or drawn only.
-    rows = [
-        r for r in range(len(ys) - 1) if r in used_rows or any(o == (r, c) for (_, c), o in owner.items())
+    own_rows, own_columns = {row for row, _ in owner.values()}, {column for _, column in owner.values()}
+    rows = [r for r in range(len(ys) - 1) if r in used_rows or r in own_rows]
+    columns = [c for c in range(len(xs) - 1) if c in used_columns or c in own_columns]
+    drawn: list[Row[W]] = [[list(cells.get((r, c), ())) for c in columns] for r in rows]
+    labels = [
+        Label(tuple(words), columns.index(place[1]), *_extent(grid, owner, place))
+        for place, words in spanning.items()
     ]
-    columns = [c for c in range(len(xs) - 1) if c in used_columns or _has_own(owner, c)]
-    filled = tuple(
-        tuple(tuple(tuple(line) for line in lines_of(cells.get((r, c), []))) for c in columns) for r in rows
-    )
-    return Table(xs[0], ys[0], xs[-1], ys[-1], filled)
+    edges = [*(xs[column] for column in columns), xs[columns[-1] + 1]]
+    return DrawnCells(xs[0], ys[0], xs[-1], ys[-1], edges, drawn, labels)
 
 
-def _has_own(owner: dict[tuple[int, int], tuple[int, int]], column: int) -> bool:
-    return any(place[1] == column for place in owner.values())
+def _filled(
+    grid: _Grid, owner: dict[Place, Place], inside: Sequence[W]
+) -> tuple[dict[Place, list[W]], dict[Place, list[W]]]:
+    """(words by the first place of their cell, words of the cells that name several rows, likewise)."""
+    slots: dict[Place, dict[Place, list[W]]] = {}
+    for word in inside:
+        place = _slot(grid.ys, middle(word)), _slot(grid.xs, (word.x0 + word.x1) / 2)
+        slots.setdefault(owner[place], {}).setdefault(place, []).append(word)
+    cells: dict[Place, list[W]] = {}
+    spanning: dict[Place, list[W]] = {}
+    for first, members in slots.items():
+        words = [word for each in members.values() for word in each]
+        if _is_track(members):
+            cells |= members
+        elif _names_rows(owner, first, slots):
+            spanning[first] = words
+        else:
+            cells[first] = words
+    return cells, spanning
 
 
-def _is_frame(cells: dict[tuple[int, int], list[W]], owner: dict[tuple[int, int], tuple[int, int]]) -> bool:
+def _is_track(members: dict[Place, list[W]]) -> bool:
+    """Whether the words of a merged cell are a cell a row, between which no rule was drawn."""
+    if len({row for row, _ in members}) < 2 or len({column for _, column in members}) > 1:
+        return False
+    if any(len(lines_of(words)) > 1 for words in members.values()):
+        return False
+    return all(is_figure(word.text) for words in members.values() for word in words)
+
+
+def _names_rows(owner: dict[Place, Place], first: Place, slots: dict[Place, dict[Place, list[W]]]) -> bool:
+    """Whether the cell that begins at `first` spans rows that have words of their own in another column."""
+    own = {place for place, cell in owner.items() if cell == first}
+    rows = {row for row, _ in own}
+    if len(rows) < 2:
+        return False
+    beside = {
+        cell for place, cell in owner.items() if place[0] in rows and place not in own and cell in slots
+    }
+    return len({row for row, _ in beside if row in rows}) > 1
+
+
+def _extent(grid: _Grid, owner: dict[Place, Place], first: Place) -> tuple[float, float]:
+    """(top, bottom) of the cell that begins at `first`."""
+    rows = [row for (row, _), cell in owner.items() if cell == first]
+    return grid.ys[min(rows)], grid.ys[max(rows) + 1]
+
+
+def _is_frame(cells: dict[Place, list[W]]) -> bool:
     """Whether one cell holds nearly all words of many: a box around running text, not a table."""
     most = max(len(words) for words in cells.values())
     total = sum(len(words) for words in cells.values())
@@ -196,14 +262,14 @@ def _slot(edges: list[float], value: float) -> int:
     return len(edges) - 2
 
 
-def _merged(grid: _Grid) -> dict[tuple[int, int], tuple[int, int]]:
+def _merged(grid: _Grid) -> dict[Place, Place]:
     """For each place of the grid the first place of the cell that it belongs to."""
     rows, columns = len(grid.ys) - 1, len(grid.xs) - 1
     owner = {(r, c): (r, c) for r in range(rows) for c in range(columns)}
     upright = [[(v.top, v.bottom) for v in grid.vertical if abs(v.x0 - x) <= SNAP] for x in grid.xs]
     level = [[(h.x0, h.x1) for h in grid.horizontal if abs(h.top - y) <= SNAP] for y in grid.ys]
 
-    def root(place: tuple[int, int]) -> tuple[int, int]:
+    def root(place: Place) -> Place:
         while owner[place] != place:
             place = owner[place]
         return place
@@ -217,7 +283,7 @@ def _merged(grid: _Grid) -> dict[tuple[int, int], tuple[int, int]]:
     return {place: root(place) for place in owner}
 
 
-def _unite(owner: dict[tuple[int, int], tuple[int, int]], a: tuple[int, int], b: tuple[int, int]) -> None:
+def _unite(owner: dict[Place, Place], a: Place, b: Place) -> None:
     owner[max(a, b)] = min(a, b)
 
 

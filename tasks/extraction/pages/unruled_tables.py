@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TypeVar
 
 from pincite.tasks.extraction.pages.layout import (
     WordBox,
@@ -13,14 +12,15 @@ from pincite.tasks.extraction.pages.layout import (
     lines_of,
     usual_height,
 )
-from pincite.tasks.extraction.pages.ruled_tables import Table
+from pincite.tasks.extraction.pages.narrow_columns import cut_columns
+from pincite.tasks.extraction.pages.table import Row, Table, W, is_figure
 
 CELL_GAP = 0.75  # of the word height: a wider gap on a line may part two cells
 MIN_ROWS = 3  # of an unruled table with two columns; two rows do for more columns
+HEAD_GAP = 0.4  # of the word height, between words over two columns: a space is .25
+MAX_SECTION = 2  # lines over a part of the rows
 MAX_WRAPPED = 6  # lines that one cell may go on for
 MAX_CELL_WORDS = 8  # usual number of words in a cell of an unruled table
-
-W = TypeVar("W", bound=WordBox)
 
 
 def unruled_tables(lines: Sequence[list[W]]) -> list[tuple[int, int, Table[W]]]:
@@ -118,7 +118,7 @@ def _run_end(
         if len(parted[end]) >= 2:
             end += 1
             continue
-        wrapped = _wrapped(lines, parted, (start, end), unit)
+        wrapped = _wrapped(lines, parted, (start, end), unit) or _section(lines, parted, (start, end), unit)
         if not wrapped:
             break
         end += wrapped
@@ -148,6 +148,40 @@ def _wrapped(
     return count
 
 
+def _section(
+    lines: Sequence[Sequence[W]],
+    parted: Sequence[Sequence[Sequence[W]]],
+    run: tuple[int, int],
+    unit: float,
+) -> int:
+    """How many lines after the run stand over a part of its rows, which go on below in the same columns."""
+    start, end = run
+    left, right = min(map(line_x0, lines[start:end])), max(map(line_x1, lines[start:end]))
+    count = 0
+    while end + count < len(lines) and count < MAX_SECTION and len(parted[end + count]) == 1:
+        line = lines[end + count]
+        short = line_x1(line) - line_x0(line) <= 0.6 * (right - left) and len(line) <= MAX_CELL_WORDS
+        within = line_x0(line) >= left - unit and line_x1(line) <= right + unit
+        if not (short and within and _near(lines, end + count, unit)):
+            return 0
+        count += 1
+    after = end + count
+    if not count or after >= len(lines) or len(parted[after]) < 2 or not _near(lines, after, unit):
+        return 0
+    rows = [cells for cells in parted[start:end] if len(cells) >= 2][-6:]
+    spans = [(line_x0(cell), line_x1(cell)) for cells in rows for cell in cells]
+    most = max(map(len, rows))
+    on_columns = all(
+        any(min(line_x1(cell), x1) > max(line_x0(cell), x0) for x0, x1 in spans) for cell in parted[after]
+    )
+    return count if on_columns and len(parted[after]) >= min(most, max(2, most - 2)) else 0
+
+
+def _near(lines: Sequence[Sequence[W]], index: int, unit: float) -> bool:
+    """Whether a line stands close under the one before it."""
+    return line_top(lines[index]) - line_bottom(lines[index - 1]) <= 2.0 * unit
+
+
 def _width(lines: Sequence[Sequence[W]]) -> float:
     return max(map(line_x1, lines)) - min(map(line_x0, lines))
 
@@ -157,14 +191,16 @@ def _aligned(lines: Sequence[Sequence[W]], parted: Sequence[list[list[W]]], unit
     columns = _columns(parted, unit)
     if len(columns) < 2:
         return None
-    rows: list[list[list[W]]] = []
+    rows: list[Row[W]] = []
     for cells in parted:
-        row: list[list[W]] = [[] for _ in columns]
+        row: Row[W] = [[] for _ in columns]
         for cell in cells:
-            row[_column(columns, cell)] += cell
+            for column, part in _over_columns(columns, cell, unit):
+                row[column] += part
         rows.append(row)
+    cut_columns(rows, unit)
     merged = _wrapped_joined(rows, lines, unit)
-    if not _is_table(merged, len(columns)):
+    if not _is_table(merged, len(rows[0])):
         return None
     filled = tuple(tuple(tuple(tuple(line) for line in lines_of(cell)) for cell in row) for row in merged)
     return Table(
@@ -191,6 +227,24 @@ def _columns(parted: Sequence[Sequence[Sequence[W]]], unit: float) -> list[tuple
         else:
             columns.append((left, right))
     return columns
+
+
+def _over_columns(
+    columns: Sequence[tuple[float, float]], cell: list[W], unit: float
+) -> list[tuple[int, list[W]]]:
+    """(column, its words): a cell stands in one column, but figures and heads that nearly touch have one each."""
+    parts: dict[int, list[W]] = {}
+    for word in cell:
+        parts.setdefault(_column(columns, [word]), []).append(word)
+    if len(parts) > 1 and (all(is_figure(word.text) for word in cell) or _stand_apart(parts, unit)):
+        return list(parts.items())
+    return [(_column(columns, cell), cell)]
+
+
+def _stand_apart(parts: dict[int, list[W]], unit: float) -> bool:
+    """Whether more than a space stands between the words of each two columns."""
+    ordered = sorted(parts.values(), key=line_x0)
+    return all(line_x0(b) - line_x1(a) >= HEAD_GAP * unit for a, b in pairwise(ordered))
 
 
 def _column(columns: Sequence[tuple[float, float]], cell: Sequence[W]) -> int:
@@ -222,9 +276,7 @@ def _is_mark(text: str) -> bool:
     return not any(c.isalnum() for c in text) or (text[-1] in ".)" and len(text) <= 5)
 
 
-def _wrapped_joined(
-    rows: Sequence[list[list[W]]], lines: Sequence[Sequence[W]], unit: float
-) -> list[list[list[W]]]:
+def _wrapped_joined(rows: Sequence[list[list[W]]], lines: Sequence[Sequence[W]], unit: float) -> list[Row[W]]:
     """Rows with their continuation lines: these stand close and leave the first cell empty."""
     joined = [rows[0]]
     gaps = [line_top(b) - line_bottom(a) for a, b in pairwise(lines)]

@@ -85,8 +85,7 @@ class Assembly:
         if before is not None and goes_on and lines[0].text != before.header:
             header = before.header
         else:
-            place = _header_place(rows)
-            header = lines[place].text if place is not None else ""
+            header = _header(rows)
             if header:
                 lines.insert(1, Text("|" + " --- |" * len(rows[0])))
         self._append("table", _stacked(lines), repeat=header)
@@ -131,16 +130,46 @@ def _goes_on(before: Piece, piece: Piece) -> bool:
     return start.islower() and (last.text.text[-1:] in HYPHENS or last.text.text[-1:] not in ".!?:;")
 
 
-def _header_place(rows: Sequence[Sequence[Text]]) -> int | None:
-    """The row that names the columns: the first, or the second below a title over all; None when it is numbers."""
+def _header(rows: Sequence[Sequence[Text]]) -> str:
+    """The row that names the columns, to be said with each part of the table; "" when there is none.
+
+    It is the first; the second below a title over all; both together when titles stand over some columns.
+    """
     if len(rows) > 2 and len(rows[0]) > 2:
-        filled = [sum(bool(cell.text) for cell in row) for row in rows[:2]]
-        if filled[0] == 1 and filled[1] > 1:
-            return 1
-    cells = [cell.text for cell in rows[0] if cell.text]
-    if len(rows) > 2 and not rows[0][0].text and all(_YEAR.fullmatch(cell) for cell in cells):
-        return 0  # the years of a balance sheet
-    return None if cells and all(_NUMBER.fullmatch(cell) for cell in cells) else 0
+        titles, names = ([cell.text for cell in row] for row in rows[:2])
+        if sum(map(bool, titles)) == 1 and sum(map(bool, names)) > 1 and not _are_values(names):
+            return _row(rows[1]).text
+        if _are_titles(titles, names) and not _are_values(names):
+            return _row([Text(text) for text in _under_titles(titles, names)]).text
+    return "" if _are_values([cell.text for cell in rows[0]]) else _row(rows[0]).text
+
+
+def _are_values(cells: Sequence[str]) -> bool:
+    """Whether a row holds figures alone; the years over a balance sheet are names."""
+    filled = [cell for cell in cells if cell]
+    if not cells[0] and all(_YEAR.fullmatch(cell) for cell in filled):
+        return False
+    return bool(filled) and all(_NUMBER.fullmatch(cell) for cell in filled)
+
+
+def _are_titles(titles: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether the first row has titles over several columns that the second names one by one."""
+    filled = [index for index, title in enumerate(titles) if title]
+    gaps = [index for index, title in enumerate(titles) if not title and index > filled[0]] if filled else []
+    return (
+        bool(gaps)
+        and len(filled) > 1
+        and all(name == "" or not _NUMBER.fullmatch(name) or _YEAR.fullmatch(name) for name in names)
+    )
+
+
+def _under_titles(titles: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Each name with the title over it; a title goes on to the right over columns without one."""
+    said, title = [], ""
+    for over, name in zip(titles, names, strict=True):
+        title = over or (title if name else "")
+        said.append(f"{title} {name}".strip())
+    return said
 
 
 def _row(cells: Sequence[Text]) -> Text:

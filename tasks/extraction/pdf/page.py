@@ -13,7 +13,7 @@ from pincite.schemas.errors import OcrUnavailable, Unreadable
 from pincite.schemas.records import DocumentWarning
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.pages.layout import WordBox
-from pincite.tasks.extraction.pages.ruled_tables import Rule
+from pincite.tasks.extraction.pages.table import Rule
 from pincite.tasks.extraction.pdf.garbled import contradicts, is_garbled, is_scrambled
 from pincite.tasks.extraction.pdf.line_text import hyphenated
 from pincite.tasks.extraction.pdf.notes import page_notes

@@ -17,7 +17,9 @@ from pincite.tasks.extraction.pages.layout import (
     lines_of,
     regions,
 )
-from pincite.tasks.extraction.pages.ruled_tables import Rule, Table, ruled_tables
+from pincite.tasks.extraction.pages.prose_boxes import Boxes, prose_boxes
+from pincite.tasks.extraction.pages.ruled_tables import ruled_tables
+from pincite.tasks.extraction.pages.table import Rule, Table
 from pincite.tasks.extraction.pages.unruled_tables import unruled_tables, wide_tables
 from pincite.tasks.extraction.pdf.line_text import HYPHENS, Text, join, line_text
 from pincite.tasks.extraction.pdf.words import PdfWord
@@ -66,20 +68,25 @@ def turned(pieces: list[Piece], turn: float) -> list[Piece]:
 
 @dataclass(frozen=True, slots=True)
 class _Mark(WordBox):
-    """Stands for a ruled table while the reading order is found."""
+    """Stands for a table or boxes of prose while the reading order is found."""
 
-    table: int = 0
+    pieces: tuple[Piece, ...] = ()
 
 
 def pieces_of(words: Sequence[WordBox], rules: Sequence[Rule], size: tuple[float, float]) -> list[Piece]:
     """All words, each once, in reading order. `size`: (width, height) of the page."""
-    tables = ruled_tables(words, rules) if rules else []
-    free = _outside(words, tables)
-    parts = regions([*free, *_marks(tables)], *size)
-    across = _across(free, parts)
-    if across:
-        tables, free = tables + across, _outside(free, across)
-        parts = regions([*free, *_marks(tables)], *size)
+    tables, boxes = prose_boxes(ruled_tables(words, rules) if rules else [])
+    marks = [_table_mark(table) for table in tables] + [_boxes_mark(each) for each in boxes]
+    held = {id(w) for table in tables for row in table.rows for cell in row for line in cell for w in line}
+    held |= {id(word) for each in boxes for box in each.boxes for line in box for word in line}
+    free = [word for word in words if id(word) not in held]
+    parts = regions([*free, *marks], *size)
+    if across := _across(free, parts):
+        held = {
+            id(w) for table in across for row in table.rows for cell in row for line in cell for w in line
+        }
+        free = [word for word in free if id(word) not in held]
+        parts = regions([*free, *marks, *map(_table_mark, across)], *size)
     pieces: list[Piece] = []
     for region in parts:
         placed = [mark for mark in region if isinstance(mark, _Mark)]
@@ -87,14 +94,19 @@ def pieces_of(words: Sequence[WordBox], rules: Sequence[Rule], size: tuple[float
         for mark in sorted(placed, key=lambda m: (m.top, m.x0)):
             above = [line for line in lines if (line_top(line) + line_bottom(line)) / 2 < mark.top]
             pieces += _flow(above)
-            pieces.append(_table_piece(tables[mark.table]))
+            pieces += mark.pieces
             lines = lines[len(above) :]
         pieces += _flow(lines)
     return pieces
 
 
-def _marks(tables: Sequence[Table[WordBox]]) -> list[WordBox]:
-    return [_Mark("", t.x0, t.top, t.x1, t.bottom, None, i) for i, t in enumerate(tables)]
+def _table_mark(table: Table[WordBox]) -> _Mark:
+    return _Mark("", table.x0, table.top, table.x1, table.bottom, None, (_table_piece(table),))
+
+
+def _boxes_mark(boxes: Boxes[WordBox]) -> _Mark:
+    pieces = [piece for box in boxes.boxes for piece in _paragraphs([list(line) for line in box])]
+    return _Mark("", boxes.x0, boxes.top, boxes.x1, boxes.bottom, None, tuple(pieces))
 
 
 def _across(words: Sequence[WordBox], parts: Sequence[Sequence[WordBox]]) -> list[Table[WordBox]]:
@@ -110,11 +122,6 @@ def _across(words: Sequence[WordBox], parts: Sequence[Sequence[WordBox]]) -> lis
             for row in table.rows
         )
     ]
-
-
-def _outside(words: Sequence[WordBox], tables: Sequence[Table[WordBox]]) -> list[WordBox]:
-    inside = {id(w) for t in tables for row in t.rows for cell in row for line in cell for w in line}
-    return [word for word in words if id(word) not in inside]
 
 
 def _flow(lines: Sequence[list[WordBox]]) -> list[Piece]:

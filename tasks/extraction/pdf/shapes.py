@@ -8,7 +8,7 @@ from typing import Any
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-from pincite.tasks.extraction.pages.ruled_tables import Rule
+from pincite.tasks.extraction.pages.table import Rule
 from pincite.tasks.extraction.pdf.words import FAR, NEAR_WHITE, Frame
 
 MAX_OBJECTS = 30_000  # of one page that are looked at; a drawing with more is no table

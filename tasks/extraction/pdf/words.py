@@ -20,6 +20,7 @@ from pincite.tasks.extraction.pdf.line_text import clean
 
 SPACE = 0.28  # of the type size: a wider gap parts two words even where the file has no space
 MIN_SPACED = 6  # single letters in a row that are letter-spaced words rather than a list of letters
+OVERRUN = 0.12  # of the type size: kerning moves a figure less far back
 FAR = 1e6  # points
 TWIN_CELL = 4.0  # points; equal words are compared with those in the cells around them
 TINY = 2.0  # points; smaller type can't be read by people
@@ -177,7 +178,9 @@ def _building(text_page: Any) -> Iterator[_Building]:
         style = styles.get(address)
         if style is None:
             style = styles[address] = _style(text_page, index)
-        if word is not None and not _continues(word, style, box):
+        if word is not None and not (
+            _continues(word, style, box) and (address == word.source or not _runs_over(word, code, box))
+        ):
             yield word
             word = None
         if word is None:
@@ -244,6 +247,18 @@ def _continues(word: _Building, style: _Style, box: Box) -> bool:
         return False
     forward, backward = box[along] - last[along + 2], last[along] - box[along + 2]
     return max(forward, backward) <= SPACE * size
+
+
+def _runs_over(word: _Building, code: int, box: Box) -> bool:
+    """Whether a figure that another object draws begins within the last one: two full columns that touch."""
+    last, character = word.characters[-1], chr(code)
+    if not (last.isdigit() or last in ")%") or not (character.isdigit() or character in "(+-"):
+        return False
+    along, across = (0, 1) if word.style.turn % 180 == 0 else (1, 0)
+    level = abs(box[across] - word.last[across]) < 0.05 * word.style.size
+    least = OVERRUN if last.isdigit() else OVERRUN / 4  # figures are kerned, closing signs are not
+    over = word.last[along + 2] - box[along]
+    return level and over > least * word.style.size and not _same_place(word.last, box)
 
 
 def _style(text_page: Any, index: int) -> _Style:

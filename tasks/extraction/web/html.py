@@ -18,7 +18,6 @@ from pincite.tasks.extraction.base.text_builder import TextBuilder, one_line
 from pincite.tasks.extraction.web.html_blocks import read_tree
 from pincite.tasks.extraction.web.html_visibility import name
 
-EXTRACTOR_VERSION = f"1 lxml {etree.__version__}"
 MAX_DEPTH = 2048  # libxml2 stops reading there
 
 # In the first 1,024 bytes, HTML Living Standard 4.2.5.4; real pages are later, so four times that.
@@ -45,7 +44,7 @@ def extract_html(path: Path, settings: Settings, progress: Progress) -> Extracti
     builder = TextBuilder()
     builder.add_warnings(warnings)
     title = append_html(text, builder, settings.include_hidden_text)
-    return builder.extraction(title, "text/html", "html", EXTRACTOR_VERSION)
+    return builder.extraction(title, "text/html")
 
 
 def decode_html(data: bytes) -> tuple[str, tuple[DocumentWarning, ...]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from lxml import etree
 
 from pincite.schemas.counting import counted
+from pincite.tasks.extraction.base.marks import Position
 from pincite.tasks.extraction.base.text_builder import one_line
 
 # fmt: off
@@ -31,6 +32,11 @@ _HIDING = re.compile(
     r"|(?:left|top|text-indent)\s*:\s*-\d{4,})",
     re.IGNORECASE,
 )
+_STRIKING = re.compile(r"text-decoration(?:-line)?\s*:[^;}]*line-through", re.IGNORECASE)
+_RAISING = re.compile(r"vertical-align\s*:\s*super\b", re.IGNORECASE)
+_LOWERING = re.compile(r"vertical-align\s*:\s*sub\b", re.IGNORECASE)
+_STRUCK_TAGS = frozenset({"s", "strike", "del"})
+_POSITION_TAGS: dict[str, Position] = {"sup": "raised", "sub": "lowered"}
 _SHOWING = re.compile(r"display\s*:\s*(?!none)\w|visibility\s*:\s*visible", re.IGNORECASE)
 _RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -56,7 +62,11 @@ class Visibility:
 
     def __init__(self, root: etree._Element, include_hidden: bool) -> None:
         self._include_hidden = include_hidden
-        self._hiding = _hiding_selectors(style.text or "" for style in root.iter("style"))
+        sheets = [_COMMENT.sub("", style.text or "") for style in root.iter("style")]
+        self._hiding = _hiding_selectors(sheets)
+        self._striking = {
+            found for sheet in sheets for found in _selectors(_AT_BLOCK.sub("", sheet), _STRIKING)
+        }
         self._has_content = next(root.iter("main", "article"), None) is not None or bool(
             root.xpath("boolean(//*[@role='main'])")
         )
@@ -78,6 +88,16 @@ class Visibility:
             return False
         return True
 
+    def ink(self, element: etree._Element) -> tuple[Position, bool]:
+        """(raised or lowered, struck): how this element draws its words."""
+        tag = name(element)
+        style = element.get("style") or ""
+        position = _POSITION_TAGS.get(tag, "")
+        if style and not position:
+            position = "raised" if _RAISING.search(style) else "lowered" if _LOWERING.search(style) else ""
+        struck = tag in _STRUCK_TAGS or bool(style and _STRIKING.search(style))
+        return position, struck or (bool(self._striking) and _matches(element, tag, self._striking))
+
     def warnings(self) -> Iterable[tuple[str, str]]:
         """(code, message) of all that was left out."""
         if self.left_out.hidden:
@@ -96,10 +116,7 @@ class Visibility:
             return True
         if _HIDING.search(element.get("style") or ""):
             return True
-        if not self._hiding or tag in _WHOLE_PAGE:
-            return False
-        marks = ["", f"#{element.get('id')}", *(f".{word}" for word in (element.get("class") or "").split())]
-        return any((tag_, mark) in self._hiding for mark in marks for tag_ in ("", tag))
+        return bool(self._hiding) and tag not in _WHOLE_PAGE and _matches(element, tag, self._hiding)
 
     def _of_site(self, element: etree._Element, tag: str) -> bool:
         if tag in {"html", "body", *_CONTENT}:
@@ -121,13 +138,17 @@ def name(element: etree._Element) -> str:
     return tag.rpartition("}")[2].rpartition(":")[2].lower() if isinstance(tag, str) else ""
 
 
+def _matches(element: etree._Element, tag: str, selectors: set[Selector]) -> bool:
+    marks = ["", f"#{element.get('id')}", *(f".{word}" for word in (element.get("class") or "").split())]
+    return any((tag_, mark) in selectors for mark in marks for tag_ in ("", tag))
+
+
 def _hiding_selectors(sheets: Iterable[str]) -> set[Selector]:
     hiding: set[Selector] = set()
     showing: set[Selector] = set()
-    for sheet in sheets:
-        rules = _COMMENT.sub("", sheet)
-        hiding.update(_selectors(_AT_BLOCK.sub("", rules), _HIDING))
-        showing.update(_selectors(rules, _SHOWING))
+    for sheet in sheets:  # without comments
+        hiding.update(_selectors(_AT_BLOCK.sub("", sheet), _HIDING))
+        showing.update(_selectors(sheet, _SHOWING))
     return hiding - showing
 
 

@@ -12,8 +12,8 @@ from benchmarks.scans import PARAGRAPHS, character_error_rate, page_image
 from pincite.schemas.errors import LimitExceeded, Unreadable
 from pincite.schemas.records import Extraction, Place
 from pincite.schemas.settings import Limits, Ocr, Settings
+from pincite.tasks.extraction.extract import check_extraction, extract
 from pincite.tasks.extraction.image import extract_image
-from pincite.tasks.extraction.registry import check_extraction, extract
 
 SETTINGS = Settings()
 
@@ -47,7 +47,7 @@ def test_a_scan_becomes_a_page_with_words_in_points_and_confidences(tmp_path: Pa
     assert [extraction.text[w.start : w.end] for w in extraction.words] == truth.split()
     assert len(extraction.blocks) == len(PARAGRAPHS)
     assert extraction.media_type == "image/png"
-    assert extraction.extractor_version.startswith("1 tesseract-")
+    assert extraction.extractor_version.startswith("2 tesseract-")
 
 
 def test_each_frame_of_a_tiff_is_a_page_and_a_repeated_one_is_read_once(tmp_path: Path) -> None:

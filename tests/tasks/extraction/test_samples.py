@@ -13,7 +13,7 @@ import pytest
 from pincite.schemas.errors import DocumentError, Encrypted, Unreadable
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
-from pincite.tasks.extraction.registry import extract
+from pincite.tasks.extraction.extract import extract
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 DOCUMENTS = SAMPLES / "documents"

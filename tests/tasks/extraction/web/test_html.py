@@ -11,7 +11,7 @@ from pincite.schemas.errors import LimitExceeded, Unreadable
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.base.text_builder import TextBuilder
-from pincite.tasks.extraction.registry import check_extraction
+from pincite.tasks.extraction.extract import check_extraction
 from pincite.tasks.extraction.web.html import append_html, decode_html, extract_html
 from tests.tasks.extracted import check_offsets, codes, message
 
@@ -26,7 +26,7 @@ def read(body: str, folder: Path, settings: Settings | None = None, name: str = 
 def text_of(body: str) -> str:
     builder = TextBuilder()
     append_html(body, builder)
-    return builder.extraction("", "text/html", "html", "1").text
+    return builder.extraction("", "text/html").text
 
 
 def test_blocks_follow_the_page(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_the_first_heading_is_the_title_of_a_page_without_one(tmp_path: Path) ->
         ("a &lt;b&gt; &amp;amp; &copy; &#x41;&#66; &nosuch; & c", "a <b> &amp; © AB &nosuch; & c"),
         ("a < b and b > c", "a < b and b > c"),
         ("pa<b>r</b>t<i>s</i> of <a href=x>one</a> word", "parts of one word"),
-        ("H<sub>2</sub>O\n\n   two\tspaces&nbsp;here", "H2O two spaces here"),
+        ("H<sub>2</sub>O\n\n   two\tspaces&nbsp;here", "H₂O two spaces here"),
         ("Donau&shy;dampf<wbr>schiff", "Donaudampfschiff"),
         ("<q>said</q>", "“said”"),
         ("<div>one</div>two<div>three</div>", "one\n\ntwo\n\nthree"),
@@ -286,3 +286,38 @@ def test_every_visible_word_of_any_page_is_kept_once(seed: int) -> None:
     # A header cell over several columns is repeated in each, and only there.
     often = len(words) + 20 if "<th" in source else 1
     assert all(1 <= text.count(word) <= often for word in words)
+
+
+@pytest.mark.parametrize(
+    ("cells", "row"),
+    [
+        ("<td>Seal<td><ul><li>drain<li>replace</ul><td>45 Nm", "| Seal | drain; replace | 45 Nm |"),
+        ("<td>Seal<td><h4>Steps</h4>drain<td>45 Nm", "| Seal | Steps drain | 45 Nm |"),
+        ("<td>Seal<td><pre>pump --drain</pre><td>45 Nm", "| Seal | pump --drain | 45 Nm |"),
+    ],
+)
+def test_a_table_with_lists_headings_or_code_in_its_cells_stays_a_table(cells: str, row: str) -> None:
+    header, rule = "| Part | Steps | Torque |", "| --- | --- | --- |"
+    assert text_of(f"<table><tr><th>Part<th>Steps<th>Torque<tr>{cells}</table>") == f"{header}\n{rule}\n{row}"
+    plain = text_of(f"<table><tr><td>Part<td>Steps<td>Torque<tr>{cells}</table>")
+    assert plain == f"{header}\n{rule}\n{row}"
+
+
+def test_a_page_laid_out_by_a_table_is_a_flow_of_text() -> None:
+    long = "A sentence of the page. " * 40
+    page = f"<table><tr><td><ul><li>home</ul><td><h2>News</h2><p>{long}</table>"
+    assert text_of(page).startswith("- home\n\n## News\n\nA sentence")
+
+
+@pytest.mark.parametrize(
+    ("body", "rows"),
+    [
+        ("<tbody><tr><td rowspan=9>A<td>1<tr><td>2<tbody><tr><td>C<td>3", ["| A | 1 |", "|  | 2 |", "| C | 3 |"]),
+        ("<tbody><tr><td rowspan=0>A<td>1<tr><td>2<tr><td>3<tbody><tr><td>C<td>4",
+         ["| A | 1 |", "|  | 2 |", "|  | 3 |", "| C | 4 |"]),
+        ("<tr><td rowspan=0>A<td>1<tr><td>2<tfoot><tr><td>C<td>3", ["| A | 1 |", "|  | 2 |", "| C | 3 |"]),
+    ],
+)  # fmt: skip
+def test_a_row_span_ends_with_its_group_of_rows(body: str, rows: list[str]) -> None:
+    table = text_of(f"<table><thead><tr><th>G<th>N</thead>{body}</table>").split("\n")
+    assert table == ["| G | N |", "| --- | --- |", *rows]

@@ -91,5 +91,5 @@ def test_who_stores_segments_or_locks_an_index_does_it_by_the_protocols() -> Non
     }
     assert users - LOCAL == {
         "storage/kept_evaluations.py",  # reads a result in a file that a person names
-        "tasks/sources/folder.py",  # knows the folder of an index among documents
+        "tasks/sources/left_out.py",  # knows the folder of an index among documents
     }

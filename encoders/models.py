@@ -39,6 +39,14 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelName:
+    """A model as another process is told of it, which finds the weights by itself."""
+
+    setting: str  # a known name, or the folder
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Packaged:
     """Weights that a Python package carries."""
 
@@ -66,6 +74,25 @@ def resolve_model(name: str) -> Model:
         )
     folder = folder.resolve()
     return _read_folder(folder.name, folder)
+
+
+def name_of(model: Model) -> ModelName:
+    """What another process is told of a model."""
+    packaged = _PACKAGED.get(model.name)
+    known = packaged is not None and model.folder == _packaged_folder(model.name, packaged)
+    return ModelName(model.name if known else str(model.folder), model.fingerprint)
+
+
+@lru_cache(maxsize=4)
+def model_here(name: ModelName) -> Model:
+    """The model that another process means. Raises `ModelUnavailable` where it is not here, or is another one."""
+    model = resolve_model(name.setting)
+    if model.fingerprint != name.fingerprint:
+        raise ModelUnavailable(
+            f"the weights of {name.setting} here are {model.fingerprint[:12]}, not {name.fingerprint[:12]}: put the "
+            "same files there"
+        )
+    return model
 
 
 def models_here() -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
-from pincite.encoders.models import Model
+from pincite.encoders.models import Model, ModelName, name_of
 from pincite.schemas.errors import DocumentError, Failure, PinciteError
 from pincite.schemas.records import Job, Policy, Prepared
 from pincite.schemas.retrying import outlook_of
@@ -38,6 +38,11 @@ class IndexingContext:
     standbys: Sequence[Standby] = ()
     observer: Observer | None = None
     fetcher: Fetcher | None = None  # of what lies in a bucket
+
+    @property
+    def model_name(self) -> ModelName:
+        """What children are told of the model."""
+        return name_of(self.model)
 
 
 def index_document(line: IndexingContext, document_id: str) -> str:
@@ -109,10 +114,10 @@ def _finish(line: IndexingContext, job: Job, course: StageTimes) -> Finished:
         if line.fetcher is None
         else line.fetcher.at_hand(job, deadline.left_s(), deadline.at) as here
     ):
-        order = PrepareRequest(here, line.settings, line.model)
+        order = PrepareRequest(here, line.settings, line.model_name)
         prepared: Prepared = line.extraction.run("prepare", order, deadline.left_s(), deadline.at)
     texts = tuple(chunk.text for chunk in prepared.chunks)
-    vectors = line.embedding.run("embed", EmbedOrder(line.model, texts), deadline.left_s(), deadline.at)
+    vectors = line.embedding.run("embed", EmbedOrder(line.model_name, texts), deadline.left_s(), deadline.at)
     try:
         check_invariants(
             prepared, vectors, line.model.dimension, line.settings.chunker in ("", DEFAULT_CHUNKER)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from pincite.encoders.models import Model, resolve_model
+from pincite.encoders.models import Model, name_of, resolve_model
 from pincite.schemas.records import Collection, Counts, Policy, Registered
 from pincite.schemas.settings import Settings
 from pincite.storage.erasure.recovery import RECOVERY
@@ -84,11 +84,11 @@ def _children(
             workers,
             limits.memory_bytes,
             family,
-            first=("warm up", model),
+            first=("warm up", name_of(model)),
             environment=settings.environment,
         ) as extraction,
         pool(FETCHERS, limits.memory_bytes, family, environment=None) as fetching,
-        pool(1, EMBEDDER_MEMORY_BYTES, family, first=("embed", EmbedOrder(model, ()))) as embedding,
+        pool(1, EMBEDDER_MEMORY_BYTES, family, first=("embed", EmbedOrder(name_of(model), ()))) as embedding,
     ):
         check_probes(run.index, spaces_of(run.index)[0], partial(embed_in, embedding, model))
         with standbys(run.index, family, limits.deadline_s) as beside:

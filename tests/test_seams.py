@@ -2,7 +2,17 @@
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import get_type_hints
 
+import pytest
+
+from pincite.encoders.models import Model, ModelName, model_here, name_of, resolve_model
+from pincite.schemas.errors import ModelUnavailable
+from pincite.schemas.settings import DEFAULT_MODEL
+from pincite.tasks.migration.derive import DeriveOrder
+from pincite.tasks.steps.embed import EmbedOrder
+from pincite.tasks.steps.prepare import PrepareRequest
 from tests.test_layout import ROOT, code
 
 LOCAL = {
@@ -93,3 +103,18 @@ def test_who_stores_segments_or_locks_an_index_does_it_by_the_protocols() -> Non
         "storage/kept_evaluations.py",  # reads a result in a file that a person names
         "tasks/sources/left_out.py",  # knows the folder of an index among documents
     }
+
+
+@pytest.mark.parametrize("order", [PrepareRequest, EmbedOrder, DeriveOrder])
+def test_what_a_worker_is_told_of_a_model_is_its_name_and_digest(order: type) -> None:
+    """It finds the weights itself, wherever they lie on its machine."""
+    hints = get_type_hints(order)
+    assert hints["model"] is ModelName and Model not in hints.values()
+    assert {str, int, float} >= set(get_type_hints(ModelName).values())
+
+
+def test_a_model_of_other_weights_is_refused_by_the_worker() -> None:
+    name = name_of(resolve_model(DEFAULT_MODEL))
+    assert name.setting == DEFAULT_MODEL and model_here(name) == resolve_model(DEFAULT_MODEL)
+    with pytest.raises(ModelUnavailable, match="put the same files there"):
+        model_here(replace(name, fingerprint="0" * 64))

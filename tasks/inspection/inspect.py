@@ -11,7 +11,7 @@ from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 
-from pincite.encoders.models import Model
+from pincite.encoders.models import ModelName, model_here
 from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.errors import DocumentError, Failure, Unreadable
 from pincite.schemas.locators import char_fragment, overlapping, place_fragment
@@ -34,7 +34,7 @@ class InspectionOrder:
 
     path: Path
     settings: Settings
-    model: Model
+    model: ModelName
     first: int
     last: int
 
@@ -131,8 +131,9 @@ def inspect(order: InspectionOrder, at: At) -> Inspection:
         stage = "chunk"
         at(stage, None)
         title = document_title(extraction, name)
-        wordpieces = WordPieces(order.model)
-        chunks = chunk(extraction, title, order.settings.chunker, wordpieces.count_many, order.model.window)
+        model = model_here(order.model)
+        wordpieces = WordPieces(model)
+        chunks = chunk(extraction, title, order.settings.chunker, wordpieces.count_many, model.window)
         if not chunks:
             raise Unreadable("no text: nothing in it that could be quoted")
     except DocumentError as error:

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from pincite.encoders.models import Model
+from pincite.encoders.models import ModelName, model_here
 from pincite.schemas.records import UNFIT, Chunk, DocumentWarning, Extraction, Prepared, Space
 from pincite.schemas.settings import DEFAULT_CHUNKER
 from pincite.tasks.chunking.chunk import chunk
@@ -32,7 +32,7 @@ class Known:
 class DeriveOrder:
     """Documents of one batch. With `embed` off they keep the vectors that they have."""
 
-    model: Model
+    model: ModelName
     space: Space
     documents: tuple[Known, ...]
     embed: bool = True
@@ -63,10 +63,11 @@ def derive(order: DeriveOrder, at: At) -> tuple[Derived, ...]:
 
 
 def _chunked(order: DeriveOrder, known: Known) -> Derived:
-    pieces = wordpieces_of(order.model)
+    model = model_here(order.model)
+    pieces = wordpieces_of(model)
     if known.extraction is None:
         counts = pieces.count_many([one.text for one in known.chunks])
-        window = order.model.window
+        window = model.window
         chunks = tuple(
             replace(one, tokens=tokens, over_window=tokens > window)
             for one, tokens in zip(known.chunks, counts, strict=True)
@@ -74,9 +75,7 @@ def _chunked(order: DeriveOrder, known: Known) -> Derived:
         if order.space.chunker == DEFAULT_CHUNKER and any(one.over_window for one in chunks):
             return Derived(known.document_id, (), (), None)
     else:
-        chunks = chunk(
-            known.extraction, known.title, order.space.chunker, pieces.count_many, order.model.window
-        )
+        chunks = chunk(known.extraction, known.title, order.space.chunker, pieces.count_many, model.window)
     return Derived(known.document_id, chunks, term_frequencies(chunks), None, unfit_warnings(chunks, pieces))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from pincite.encoders.fitness import measure_fitness
 from pincite.encoders.languages import language_of
-from pincite.encoders.models import Model
+from pincite.encoders.models import Model, ModelName, model_here
 from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.errors import SourceChanged, Unreadable
 from pincite.schemas.records import UNFIT, Chunk, DocumentWarning, Extraction, Job, Prepared
@@ -25,7 +25,7 @@ class PrepareRequest:
 
     job: Job
     settings: Settings
-    model: Model
+    model: ModelName
 
 
 def prepare(order: PrepareRequest, at: At) -> Prepared:
@@ -36,9 +36,10 @@ def prepare(order: PrepareRequest, at: At) -> Prepared:
     extraction = extract(path, settings, lambda page: at("extract", page))
     _require_unchanged(path, job.sha256)
     at("chunk", None)
-    wordpieces = wordpieces_of(order.model)
+    model = model_here(order.model)
+    wordpieces = wordpieces_of(model)
     title = document_title(extraction, job.path)
-    chunks = chunk(extraction, title, settings.chunker, wordpieces.count_many, order.model.window)
+    chunks = chunk(extraction, title, settings.chunker, wordpieces.count_many, model.window)
     if not chunks:
         raise Unreadable("no text: nothing in it that could be quoted")
     unfit = unfit_warnings(chunks, wordpieces)
@@ -76,9 +77,9 @@ def unfit_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tuple[Doc
     )
 
 
-def warm_up(model: Model, _at: At) -> None:
+def warm_up(name: ModelName, _at: At) -> None:
     """Loads what every document needs, so that no document pays for it."""
-    wordpieces_of(model).count("")
+    wordpieces_of(model_here(name)).count("")
     language_of(["The model of languages is loaded with the first text."])
 
 

@@ -88,7 +88,7 @@ def test_the_pages_of_evaluations_are_accessible_at_any_width(
 ) -> None:
     kept = keep(LocalStore(index), result(1, 1))
     keep(
-        index,
+        LocalStore(index),
         replace(
             result(9, 2), set_name="another-set-with-a-name-that-is-very-long-and-has-no-place-to-break-at"
         ),

@@ -1,67 +1,38 @@
 """Runs over collections, for the commands that start them: progress while they go, and what came of them."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
-from functools import cache, partial
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pincite.console import ExitCode, complain, errors, looking, one_line, print_json, say
-from pincite.flows.notify import telling
 from pincite.retry_output import RequestedDocuments, Retried
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import PinciteError
 from pincite.schemas.evaluation import Verdict
-from pincite.schemas.records import Collection, CollectionOutcome, Counts
+from pincite.schemas.records import Collection, CollectionOutcome
 from pincite.schemas.settings import Settings
 from pincite.storage.queries.index_report import document_reports, index_report, progress
 from pincite.storage.snapshots.index import Index
-from pincite.tasks.reindex import SourceUpdate
 from pincite.tasks.steps.plan import UpdateRequest
-from pincite.tasks.update import update
+from pincite.updating import COUNTS, RunOptions, bring_up_to_date, summed
 
-_COUNTS = ("discovered", "indexed", "unchanged", "failed", "deleted")
 _SHOWN_FAILURES = 20
 _MOST_NAMED = 5
 
 
 def run_all(
-    opened: Index,
-    collections: Sequence[Collection],
-    settings: Settings,
-    request: UpdateRequest,
+    opened: Index, collections: Sequence[Collection], settings: Settings, request: UpdateRequest
 ) -> list[CollectionOutcome]:
-    """Each collection brought up to date, with one Prefect server for all that is started when one needs it."""
-
-    def warn(warning: str) -> None:
-        complain(f"warning: {warning}")
-
-    with ExitStack() as server, telling(opened, settings.notify, warn) as told:
-        started = cache(partial(_start_prefect, server, opened))
-        for one in update(opened, collections, settings, request, partial(_reindex, started)):
-            told.outcomes.append(one)
-    return told.outcomes
-
-
-def _start_prefect(server: ExitStack, opened: Index) -> None:
-    from pincite.flows.prefect_server.server import prefect_api
-
-    server.enter_context(prefect_api(opened.path.resolve() / "prefect"))
-
-
-def _reindex(started: Callable[[], None], update: SourceUpdate) -> Counts:
-    """The flow, with a bar of its documents."""
-    with _progress(update.index, update.collection.source):
-        started()
-        from pincite.flows.reindex import reindex
-
-        try:
-            return reindex(update)
-        except KeyboardInterrupt:  # which ends any command with exit code 130
-            complain("interrupted: what was finished is stored, the next run takes up the rest")
-            raise
+    """As `bring_up_to_date`, with a bar for each run."""
+    options = RunOptions(request, _progress, lambda warning: complain(f"warning: {warning}"))
+    try:
+        return bring_up_to_date(opened, collections, settings, options)
+    except KeyboardInterrupt:  # which ends any command with exit code 130
+        complain("interrupted: what was finished is stored, the next run takes up the rest")
+        raise
 
 
 @contextmanager
@@ -95,7 +66,7 @@ def finish(
     Of a retry, it says what became of the chosen documents and how many failed ones it left alone; these are not
     listed, while what failed anew in the same runs is.
     """
-    counts = {name: sum(getattr(one.counts, name) for one in done) for name in _COUNTS}
+    counts = {name: getattr(summed(done), name) for name in COUNTS}
     report = index_report(opened, None)
     stopped = {one.collection.source for one in done if one.error}
     retried = asked.retried(opened, stopped) if asked else None

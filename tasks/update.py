@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pincite.schemas.errors import SourceError
+from pincite.schemas.errors import ServerFailed, SourceError
 from pincite.schemas.records import Collection, CollectionOutcome, Counts
 from pincite.schemas.settings import Settings
 from pincite.storage.runs.collections import read_collections
@@ -43,7 +43,7 @@ def update(
                 counts = reindex(SourceUpdate(index, collection, settings, request, found))
             else:
                 counts = found
-        except SourceError as problem:
+        except (SourceError, ServerFailed) as problem:
             error, idle = str(problem), True
         yield CollectionOutcome(collection, counts, time.monotonic() - began, idle, error)
 

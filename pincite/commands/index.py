@@ -6,7 +6,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
+from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, print_json, say
 from pincite.flows.settings import load_settings
 from pincite.retry_output import RequestedDocuments
 from pincite.run_output import finish, run_all
@@ -15,7 +15,7 @@ from pincite.schemas.errors import UsageError
 from pincite.schemas.records import Collection, CollectionOutcome
 from pincite.schemas.settings import Settings
 from pincite.storage.erasure.recovery import RECOVERY
-from pincite.storage.queries.index_report import DocumentReport, document_reports
+from pincite.storage.queries.index_report import document_reports
 from pincite.storage.runs.collections import read_collections, require_known
 from pincite.storage.runs.registration import drop_collection
 from pincite.storage.snapshots.index import Index, has_index
@@ -23,6 +23,7 @@ from pincite.tasks.sources.source import address_of
 from pincite.tasks.steps.configuration import require_space_of
 from pincite.tasks.steps.plan import CollectionChoice, UpdateRequest
 from pincite.tasks.update import opened_for
+from pincite.updating import chosen_failures
 
 
 def index(
@@ -108,8 +109,7 @@ def retry(
     with Index.open(index) as opened:
         require_known(opened, collection)
         failed = document_reports(opened, None, state="failed")
-        fit = tuple(one for one in failed if collection in (None, one.collection) and matches(one, reason))
-        chosen = of_names(fit, documents) if documents else fit
+        chosen = chosen_failures(failed, documents or (), reason, collection)
         if not chosen and not json:
             others = f"none of {counted(len(failed), 'failed document')} is of this choice"
             say(f"Nothing to retry: {others if failed else 'no document is failed'}.")
@@ -125,24 +125,3 @@ def _retried(
     require_space_of(opened, settings)
     chosen = [one for one in read_collections(opened) if one.source in sources]
     return run_all(opened, chosen, settings, UpdateRequest(retry=ids))
-
-
-def matches(document: DocumentReport, reason: str | None) -> bool:
-    """Whether a failure is of this kind or stage, or has these words in its reason, in any case."""
-    if reason is None or reason in (document.kind, document.stage):
-        return True
-    return reason.casefold() in (document.reason or "").casefold()
-
-
-def of_names(failed: Sequence[DocumentReport], names: Sequence[str]) -> tuple[DocumentReport, ...]:
-    """The failed documents of these paths or ids. Raises `UsageError` for one that is none, or more than one."""
-    chosen = []
-    for name in dict.fromkeys(names):
-        found = [one for one in failed if name in (one.path, one.document_id)]
-        if not found:
-            raise UsageError(f"no failed document is named {one_line(name)}: see `pincite documents`")
-        if len(found) > 1:
-            which = ", ".join(f"{one.document_id} in {one_line(one.source)}" for one in found)
-            raise UsageError(f"{one_line(name)} is {len(found)} failed documents: {which}. Name the id")
-        chosen += found
-    return tuple(chosen)

@@ -236,7 +236,7 @@ _FORMATS: dict[str, Format] = {
         "HTML",
         f"{_OURS}web.html:extract_html",
         (".html", ".htm", ".xhtml"),
-        version="2 lxml {lxml}",
+        version="3 lxml {lxml} trafilatura {trafilatura}",
         parsers=("chardet",),
         textual=True,
         signs=(

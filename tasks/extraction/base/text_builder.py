@@ -43,6 +43,23 @@ class TextBuilder:
     def empty(self) -> bool:
         return not self._blocks
 
+    @property
+    def count(self) -> int:
+        """Blocks so far."""
+        return len(self._blocks)
+
+    def boilerplate(self, first: int, own: Sequence[bool]) -> None:
+        """Of the blocks from `first` on, those that are not the page's own become boilerplate."""
+        for at, one in enumerate(own, start=first):
+            if not one:
+                block = self._blocks[at]
+                self._blocks[at] = Block("boilerplate", block.start, block.end)
+
+    def block_texts(self, first: int) -> list[tuple[Block, str]]:
+        """The blocks from `first` on with their words."""
+        text = "".join(self._parts)
+        return [(block, text[block.start : block.end]) for block in self._blocks[first:]]
+
     def heading(self, title: str, level: int, label: str = "", kind: PlaceKind = "entry") -> None:
         """Level 1 is the outermost; levels beyond 6 are written like 6, which is all that Markdown has."""
         words = one_line(title)

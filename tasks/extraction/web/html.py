@@ -4,6 +4,7 @@ bytes → encoding → tree → visible elements → blocks
 """
 
 import re
+from functools import partial
 from html.entities import html5
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from pincite.tasks.extraction.base.encoding import decode
 from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.base.text_builder import TextBuilder, one_line
 from pincite.tasks.extraction.web.html_blocks import read_tree
+from pincite.tasks.extraction.web.html_boilerplate import main_text
 from pincite.tasks.extraction.web.html_visibility import name
 
 MAX_DEPTH = 2048  # libxml2 stops reading there
@@ -37,13 +39,16 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufeff]")
 def extract_html(path: Path, settings: Settings, progress: Progress) -> Extraction:
     """The page. Title: its `title` element, or its first h1, or "".
 
-    Left out with a warning: hidden elements (unless settings.include_hidden_text) and the site's frame.
+    Left out with a warning: hidden elements (unless settings.include_hidden_text). What is of the site around the
+    page is boilerplate (unless settings.rank_boilerplate).
     """
     progress(1)
     text, warnings = decode_html(path.read_bytes())
     builder = TextBuilder()
     builder.add_warnings(warnings)
-    title = append_html(text, builder, settings.include_hidden_text)
+    title = append_html(
+        text, builder, settings.include_hidden_text, boilerplate=not settings.rank_boilerplate
+    )
     return builder.extraction(title, "text/html")
 
 
@@ -53,10 +58,16 @@ def decode_html(data: bytes) -> tuple[str, tuple[DocumentWarning, ...]]:
     return decode(data, (declared["html"] or declared["xml"]).decode("ascii") if declared else "")
 
 
-def append_html(source: str, builder: TextBuilder, include_hidden: bool = False) -> str:
-    """Appends the blocks of an HTML or XHTML source to `builder`; returns its title, "" when it has none."""
+def append_html(
+    source: str, builder: TextBuilder, include_hidden: bool = False, boilerplate: bool = False
+) -> str:
+    """Appends the blocks of an HTML or XHTML source to `builder`; returns its title, "" when it has none.
+
+    With `boilerplate`, what is of the site around a page is marked as such.
+    """
     root = parse_html(source)
-    first_heading = read_tree(root, builder, include_hidden)
+    main = partial(main_text, source) if boilerplate else None
+    first_heading = read_tree(root, builder, include_hidden, main)
     named = next((title for title in root.iter("title") if _in_head(title)), None)
     return one_line("".join(map(str, named.itertext())) if named is not None else "") or first_heading
 

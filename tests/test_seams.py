@@ -46,6 +46,7 @@ ROOTS = {
     "flows/maintain.py",
     "flows/migrate.py",
     "flows/nightly.py",
+    "pincite/api.py",
     "retrieval/searcher.py",
     "tasks/steps/configuration.py",
     "tasks/update.py",

@@ -9,8 +9,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from pincite.encoders.models import Model
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.records import UNFIT, Chunk, DocumentWarning, Extraction, Prepared, Space
-from pincite.schemas.settings import DEFAULT_CHUNKER
 from pincite.tasks.chunking.chunk import chunk
 from pincite.tasks.sandbox.child import At
 from pincite.tasks.steps.embed import EmbedOrder, embed
@@ -71,7 +71,7 @@ def _chunked(order: DeriveOrder, known: Known) -> Derived:
             replace(one, tokens=tokens, over_window=tokens > window)
             for one, tokens in zip(known.chunks, counts, strict=True)
         )
-        if order.space.chunker == DEFAULT_CHUNKER and any(one.over_window for one in chunks):
+        if is_whole(order.space.chunker) and any(one.over_window for one in chunks):
             return Derived(known.document_id, (), (), None)
     else:
         chunks = chunk(

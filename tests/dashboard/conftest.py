@@ -161,6 +161,7 @@ class Watched:
 def watched(browser: Browser, **context: Any) -> Iterator[Watched]:
     """A page in a browser of its own, with its own cookies."""
     own = browser.new_context(**context)
+    own.set_default_timeout(120_000)  # a busy machine is no fault of the page
     page = own.new_page()
     seen = Watched(page, [], [])
     page.on("request", lambda request: seen.asked.append(request.url))

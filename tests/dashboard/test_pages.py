@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from pincite.dashboard.state.serving import Serving
 from pincite.dashboard.state.thread_pool import Work
@@ -88,7 +88,8 @@ def test_a_page_is_used_by_keyboard_alone(server: Server, seen: Watched) -> None
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     page.goto(f"{server.url}/ui/search")
-    page.keyboard.type("leakage")  # the field has the focus
+    expect(page.locator("[name=q]")).to_be_focused()
+    page.keyboard.type("leakage")
     page.keyboard.press("Enter")
     page.wait_for_url("**q=leakage**")
     page.locator("summary", has_text="Why this rank").first.focus()

@@ -5,7 +5,7 @@ python -m benchmarks.mutation storage --count 60 --seed 1
 For each fault the tests of the mirrored folder are run, and for one that they do not notice also the other test files
 of the room that name the module. What no test notices is printed with its line: an equal program, or a gap.
 
-Not mutmut: it keeps all mutants of a module in one copy of it, of which the child processes of our tests know nothing.
+Not mutmut: it keeps all mutants of a module in one copy of it, of which child processes of the tests know nothing.
 Not cosmic-ray: it has one test command for all modules, and the tests of a room take minutes. All is done in a copy
 of the checkout, so a run that is killed leaves no fault behind.
 """
@@ -128,20 +128,27 @@ def tests_of(path: Path) -> tuple[list[str], list[str]]:
     return first, [one for one in further if not any(one.startswith(each) for each in first)]
 
 
+def _run(checkout: Path, tests: list[str]) -> None:
+    """Runs them and ends this process."""
+    import pytest
+
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nothing, descriptor)
+    os.chdir(checkout)
+    sys.path.insert(0, str(checkout))
+    os.environ["PYTHONPATH"] = str(checkout)
+    os._exit(int(pytest.main(["-x", "-n", "0", *tests])))
+
+
 def passes(checkout: Path, tests: list[str]) -> bool:
     """Whether the tests pass in a fork of this process, which has imported what is heavy."""
-    pid = os.fork()
-    if not pid:
-        os.setsid()
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for descriptor in range(3):
-            os.dup2(nothing, descriptor)
-        os.chdir(checkout)
-        sys.path.insert(0, str(checkout))
-        os.environ["PYTHONPATH"] = str(checkout)
-        import pytest
-
-        os._exit(int(pytest.main(["-x", "-n", "0", *tests])))
+    if not (pid := os.fork()):
+        try:
+            _run(checkout, tests)
+        finally:
+            os._exit(1)
     until = time.monotonic() + LONGEST_S
     while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
         if time.monotonic() > until:
@@ -170,7 +177,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    for heavy in ("duckdb", "hypothesis", "numpy", "psutil", "pyarrow.parquet", "sqlalchemy", "pytest"):
+    for heavy in ("duckdb", "numpy", "psutil", "pyarrow.parquet", "sqlalchemy", "pytest"):
         __import__(heavy)
     paths = sorted(one.relative_to(ROOT) for one in (ROOT / asked.folder).resolve().rglob("*.py"))
     everything = [fault for path in paths for fault in faults_of(path)]

@@ -33,7 +33,7 @@ from pincite.storage.segments.arrow_rows import Finished
 from pincite.storage.segments.segment import sha256_of
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.chunking.chunk import chunk
-from pincite.tasks.extraction.registry import extract
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.migration.shadow import EMBEDDER_MEMORY_BYTES
 from pincite.tasks.sandbox.pool import pool
 from pincite.tasks.steps.embed import EmbedOrder

@@ -16,7 +16,7 @@ The key of the endpoint is PINCITE_ANSWER_KEY, only there: a file with settings 
 """
 
 import json
-import re
+import os
 import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, fields
@@ -30,6 +30,8 @@ from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
 from pincite.schemas.errors import UsageError
 from pincite.schemas.settings import Answer, CollectionSettings, Limits, Notify, Ocr, Schedule, Settings
+from pincite.tasks.extraction.registry import formats
+from pincite.tasks.extraction.user_extractors import FORM
 
 SETTINGS_FILE = "pincite.toml"
 _TABLES = {"limits": Limits, "ocr": Ocr, "answer": Answer, "schedule": Schedule, "notify": Notify}
@@ -54,6 +56,7 @@ class _Sources(BaseSettings):
     workers: int = _DEFAULTS.workers
     attempts: int = _DEFAULTS.attempts
     include_hidden_text: bool = _DEFAULTS.include_hidden_text
+    rank_boilerplate: bool = _DEFAULTS.rank_boilerplate
     read_attachments: bool = _DEFAULTS.read_attachments
     follow_links_out: bool = _DEFAULTS.follow_links_out
     environment: tuple[str, ...] = ()
@@ -63,8 +66,16 @@ class _Sources(BaseSettings):
     @classmethod
     def _name_functions(cls, given: dict[str, str]) -> dict[str, str]:
         for suffix, address in given.items():
-            if not re.fullmatch(r"[\w.]+:\w+", address) or not suffix.startswith("."):
-                raise ValueError(f'{suffix} = "{address}" is not of the form ".suffix" = "module:function"')
+            if not FORM.fullmatch(address) or not suffix.startswith("."):
+                raise ValueError(
+                    f'{suffix} = "{address}" is not of the form ".suffix" = "file.py:function", '
+                    '"module:function" or the name of an extractor'
+                )
+            if ":" not in address and address not in formats():
+                raise ValueError(
+                    f'{suffix} = "{address}": no extractor has this name. There are: {", ".join(formats())}; a '
+                    'function of your own is given as "file.py:function"'
+                )
         return {suffix.lower(): address for suffix, address in given.items()}
 
     @field_validator("ocr", mode="before")
@@ -102,7 +113,8 @@ def load_settings(**given: Any) -> Settings:
         raise UsageError(
             f"settings can't be read (file {SETTINGS_FILE} or PINCITE_… variables): {error}"
         ) from error
-    settings = Settings(**{field.name: getattr(read, field.name) for field in fields(Settings)})
+    values = {field.name: getattr(read, field.name) for field in fields(Settings) if field.name != "folder"}
+    settings = Settings(**values, folder=os.getcwd())
     if wrong := list(_out_of_range(settings)):
         raise UsageError(f"wrong settings (file {SETTINGS_FILE} or PINCITE_… variables): {'; '.join(wrong)}")
     return settings

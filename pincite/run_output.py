@@ -1,41 +1,26 @@
 """Runs over collections, for the commands that start them: progress while they go, and what came of them."""
 
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import cast
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pincite.console import ExitCode, complain, errors, looking, one_line, print_json, say
-from pincite.flows.notify import failure_report, tell
 from pincite.retry_output import RequestedDocuments, Retried
 from pincite.schemas.counting import counted
-from pincite.schemas.errors import PinciteError, SourceError
+from pincite.schemas.errors import PinciteError
 from pincite.schemas.evaluation import Verdict
-from pincite.schemas.records import Collection, CollectionOutcome, Counts
+from pincite.schemas.records import Collection, CollectionOutcome
 from pincite.schemas.settings import Settings
 from pincite.storage.queries.index_report import document_reports, index_report, progress
-from pincite.storage.runs.collections import read_collections
-from pincite.storage.snapshots.index import LEDGER_FILE, Index
-from pincite.tasks.discover import settle_if_idle
-from pincite.tasks.sources.source import open_source
-from pincite.tasks.steps.configuration import made_or_opened, policy_for
+from pincite.storage.snapshots.index import Index
+from pincite.updating import COUNTS, RunOptions, bring_up_to_date, summed
 
-_COUNTS = ("discovered", "indexed", "unchanged", "failed", "deleted")
 _SHOWN_FAILURES = 20
 _MOST_NAMED = 5
-
-
-def known_collections(index: Path) -> tuple[Collection, ...]:
-    """Those of the index, none where there is no index yet."""
-    if not (index / LEDGER_FILE).is_file():
-        return ()
-    with Index.open(index) as opened:
-        return read_collections(opened)
 
 
 def run_all(
@@ -45,68 +30,15 @@ def run_all(
     retry: tuple[str, ...] | None = None,
     confirmed_deletions: int | None = None,
 ) -> list[CollectionOutcome]:
-    """Each collection brought up to date in a run of its own, one Prefect server for all.
-
-    A source that can't be listed, or that looks emptied, is told and does not keep the others from being indexed.
-    """
-    if not (index / LEDGER_FILE).is_file():
-        for collection in collections:  # before a folder is made for an index of nothing
-            open_source(collection, index, settings.limits)
-    done: list[CollectionOutcome] = []
-    since = time.time()
-    with made_or_opened(index, settings) as opened, ExitStack() as server:
-        flow = _Flow(server, index, settings, retry, confirmed_deletions)
-        for collection in collections:
-            began = time.monotonic()
-            try:
-                policy = policy_for(opened, settings, retry, confirmed_deletions)
-                settled = settle_if_idle(opened, collection, policy, settings.limits)
-                with nullcontext() if settled else _progress(opened, collection.source):
-                    counts = settled or flow.run(collection)
-            except SourceError as error:
-                seconds = time.monotonic() - began
-                done.append(CollectionOutcome(collection, Counts(), seconds, idle=True, error=str(error)))
-            else:
-                seconds = time.monotonic() - began
-                done.append(CollectionOutcome(collection, counts, seconds, idle=settled is not None))
-        report = failure_report(opened, done, since)
-    if report and (warning := tell(settings.notify, report)):
-        complain(f"warning: {warning}")
-    return done
-
-
-@dataclass
-class _Flow:
-    """The flow, with a Prefect server that is started when the first collection needs one."""
-
-    server: ExitStack
-    index: Path
-    settings: Settings
-    retry: tuple[str, ...] | None
-    confirmed_deletions: int | None
-    started: bool = False
-
-    def run(self, collection: Collection) -> Counts:
-        from pincite.flows.prefect_server.server import prefect_api
-
-        if not self.started:
-            self.server.enter_context(prefect_api(self.index.resolve() / "prefect"))
-            self.started = True
-        from pincite.flows.reindex import reindex
-
-        try:
-            counts = reindex(
-                collection.source,
-                str(self.index),
-                self.settings,
-                self.retry,
-                collection=collection,
-                confirmed_deletions=self.confirmed_deletions,
-            )
-        except KeyboardInterrupt:  # which ends any command with exit code 130
-            complain("interrupted: what was finished is stored, the next run takes up the rest")
-            raise
-        return cast(Counts, counts)  # the data of its state
+    """As `bring_up_to_date`, with a bar for each run."""
+    options = RunOptions(
+        retry, confirmed_deletions, during=_progress, warn=lambda warning: complain(f"warning: {warning}")
+    )
+    try:
+        return bring_up_to_date(collections, index, settings, options)
+    except KeyboardInterrupt:  # which ends any command with exit code 130
+        complain("interrupted: what was finished is stored, the next run takes up the rest")
+        raise
 
 
 @contextmanager
@@ -140,7 +72,7 @@ def finish(
     Of a retry, it says what became of the chosen documents and how many failed ones it left alone; these are not
     listed, while what failed anew in the same runs is.
     """
-    counts = {name: sum(getattr(one.counts, name) for one in done) for name in _COUNTS}
+    counts = {name: getattr(summed(done), name) for name in COUNTS}
     with Index.open(index) as opened:
         report = index_report(opened, None)
         stopped = {one.collection.source for one in done if one.error}

@@ -12,7 +12,6 @@ import os
 import secrets
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import OrderedDict
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from pincite.flows.deployments.schedule import NIGHTLY
+from pincite.schemas import import_path
 from pincite.schemas.errors import IndexBusy, NotFound, UsageError
 from pincite.storage.locks.run_lock import holder_pid
 from pincite.storage.queries.overview import run_of
@@ -32,8 +32,7 @@ MOST_OPEN = 20
 MOST_KEPT = 50
 END_S = 45.0  # longest wait for the process to end in order
 _logger = logging.getLogger(__name__)
-DISPATCH = (sys.executable, "-m", "pincite.flows.deployments.dispatcher")
-_HOLDS_PINCITE = Path(__file__).parents[3]
+DISPATCH = tuple(import_path.python("pincite.flows.deployments.dispatcher"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +183,9 @@ class Runs:
     def _running(self) -> "subprocess.Popen[str]":
         if self._process is not None and self._process.poll() is None:
             return self._process
-        path = os.pathsep.join(filter(None, [str(_HOLDS_PINCITE), os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
             [*self._command, str(self._index)],
-            env=os.environ | {"PYTHONPATH": path},
+            env=os.environ | import_path.environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

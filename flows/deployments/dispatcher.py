@@ -26,6 +26,7 @@ import psutil
 from pincite.flows.deployments.schedule import serve_schedule
 from pincite.flows.prefect_server.server import prefect_api
 from pincite.flows.settings import load_settings
+from pincite.schemas.import_path import put_working_directory_last
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
@@ -37,6 +38,7 @@ Order = Mapping[str, Any]
 
 
 def main() -> None:
+    put_working_directory_last()
     index = Path(sys.argv[1])
     orders: queue.Queue[Order | None] = queue.Queue()
     threading.Thread(target=_listen, args=(orders,), daemon=True).start()

@@ -22,7 +22,6 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -35,6 +34,7 @@ from typing import IO
 
 import psutil
 
+from pincite.schemas import import_path
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import ServerFailed
 from pincite.storage.objects.disk_errors import writable
@@ -43,7 +43,6 @@ START_S = 120.0  # longest wait for a server to answer: ten times of what it tak
 NEEDS_BYTES = 2_000_000  # of disk: a server that has done nothing yet has 1.1 MB
 STOP_S = 90.0  # longest wait for a server to store its last records
 _LOG_TAIL = 2_000  # characters of the log in an error
-_HOLDS_PINCITE = Path(__file__).parents[3]
 
 _QUIET = {
     "DO_NOT_TRACK": "1",  # importing prefect in a terminal reports the import otherwise
@@ -213,9 +212,14 @@ def _spawn(slot: Path, password: str, scheduling: bool) -> subprocess.Popen[byte
     template = _cache() / f"prefect-{version('prefect')}.db"
     with (slot / "server.log").open("wb") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", "pincite.flows.prefect_server.process", str(slot), str(template), *more],
-            cwd=_HOLDS_PINCITE,
-            env={**kept, **_SERVER, **(_SCHEDULING if scheduling else {}), **own},
+            import_path.python("pincite.flows.prefect_server.process", str(slot), str(template), *more),
+            env={
+                **kept,
+                **import_path.environment(),
+                **_SERVER,
+                **(_SCHEDULING if scheduling else {}),
+                **own,
+            },
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -14,7 +14,7 @@ from pincite.schemas.errors import DocumentError, UsageError
 from pincite.schemas.locators import char_fragment, overlapping, place_fragment
 from pincite.schemas.settings import completed
 from pincite.tasks.chunking.chunk import chunk as chunk_extraction
-from pincite.tasks.extraction.registry import extract
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.steps.prepare import document_title
 
 

@@ -17,7 +17,7 @@ from pincite.schemas.records import Configuration, Space
 from pincite.schemas.settings import Settings, completed, recipe
 from pincite.storage.checks.doctor import examine
 from pincite.storage.snapshots.index import LEDGER_FILE, Index
-from pincite.tasks.extraction.ocr.tesseract import check_languages, installed_languages, version
+from pincite.tasks.extraction.ocr.installed import check_languages, installed_languages, version
 from pincite.tasks.steps.configuration import configuration, resolved
 
 

@@ -7,20 +7,21 @@ from typing import Annotated
 
 import typer
 
-from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
+from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, print_json, say
 from pincite.flows.settings import load_settings
 from pincite.retry_output import RequestedDocuments
-from pincite.run_output import finish, known_collections, run_all
+from pincite.run_output import finish, run_all
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import UsageError
 from pincite.schemas.records import Collection
 from pincite.storage.erasure.recovery import RECOVERY
-from pincite.storage.queries.index_report import DocumentReport, document_reports
+from pincite.storage.queries.index_report import document_reports
 from pincite.storage.runs.collections import read_collections, require_known
 from pincite.storage.runs.registration import drop_collection
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.sources.source import address_of
 from pincite.tasks.steps.plan import CollectionChoice, chosen_collections
+from pincite.updating import chosen_failures, known_collections
 
 
 def index(
@@ -108,8 +109,7 @@ def retry(
         require_known(opened, collection)
         failed = document_reports(opened, None, state="failed")
         known = read_collections(opened)
-    fit = tuple(one for one in failed if collection in (None, one.collection) and matches(one, reason))
-    chosen = of_names(fit, documents) if documents else fit
+    chosen = chosen_failures(failed, documents or (), reason, collection)
     if not chosen and not json:
         others = f"none of {counted(len(failed), 'failed document')} is of this choice"
         say(f"Nothing to retry: {others if failed else 'no document is failed'}.")
@@ -118,24 +118,3 @@ def retry(
     asked = RequestedDocuments(frozenset(one.document_id for one in failed), frozenset(ids), time.time())
     done = run_all([one for one in known if one.source in sources], index, settings, ids) if ids else []
     finish(done, index, settings, json, asked)
-
-
-def matches(document: DocumentReport, reason: str | None) -> bool:
-    """Whether a failure is of this kind or stage, or has these words in its reason, in any case."""
-    if reason is None or reason in (document.kind, document.stage):
-        return True
-    return reason.casefold() in (document.reason or "").casefold()
-
-
-def of_names(failed: Sequence[DocumentReport], names: Sequence[str]) -> tuple[DocumentReport, ...]:
-    """The failed documents of these paths or ids. Raises `UsageError` for one that is none, or more than one."""
-    chosen = []
-    for name in dict.fromkeys(names):
-        found = [one for one in failed if name in (one.path, one.document_id)]
-        if not found:
-            raise UsageError(f"no failed document is named {one_line(name)}: see `pincite documents`")
-        if len(found) > 1:
-            which = ", ".join(f"{one.document_id} in {one_line(one.source)}" for one in found)
-            raise UsageError(f"{one_line(name)} is {len(found)} failed documents: {which}. Name the id")
-        chosen += found
-    return tuple(chosen)

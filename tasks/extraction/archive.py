@@ -12,7 +12,6 @@ from pincite.tasks.extraction.base.text_builder import TextBuilder
 from pincite.tasks.extraction.base.zip_container import check_sizes
 from pincite.tasks.extraction.members import Members
 
-EXTRACTOR_VERSION = "1"
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError)
 _NOISE = {"__MACOSX", "Thumbs.db", "desktop.ini"}
 
@@ -35,7 +34,7 @@ def extract_zip(path: Path, settings: Settings, progress: Progress) -> Extractio
                     reason = f"damaged: {error}"
                 if reason:
                     builder.name("not-followed", "files that are not read", f"{entry.filename} ({reason})")
-    return builder.extraction("", "application/zip", "zip", EXTRACTOR_VERSION)
+    return builder.extraction("", "application/zip")
 
 
 def _is_noise(name: str) -> bool:

@@ -14,7 +14,6 @@ from pincite.tasks.extraction.base.text_builder import TextBuilder, one_line
 from pincite.tasks.extraction.members import Members
 from pincite.tasks.extraction.web.email_message import append_message
 
-EXTRACTOR_VERSION = "2"
 MEDIA_TYPE = "message/rfc822"
 _HEADERS = ("From", "To", "Cc", "Bcc", "Reply-To", "Date")
 # What olefile and python-oxmsg raise on streams that are missing or make no sense.
@@ -27,7 +26,7 @@ def extract_email(path: Path, settings: Settings, progress: Progress) -> Extract
     builder = TextBuilder()
     members = Members(settings, progress).read if settings.read_attachments else None
     subject = append_message(builder, path.read_bytes(), settings, members)
-    return builder.extraction(subject, MEDIA_TYPE, "email", EXTRACTOR_VERSION)
+    return builder.extraction(subject, MEDIA_TYPE)
 
 
 def extract_mbox(path: Path, settings: Settings, progress: Progress) -> Extraction:
@@ -41,7 +40,7 @@ def extract_mbox(path: Path, settings: Settings, progress: Progress) -> Extracti
                 append_message(builder, data, settings, members, level=2)
             except DocumentError as error:
                 builder.name("broken-part", "messages that can't be read", f"{number} ({error.message})")
-    return builder.extraction("", "application/mbox", "mbox", EXTRACTOR_VERSION)
+    return builder.extraction("", "application/mbox")
 
 
 def _messages(path: Path) -> Iterator[bytes]:
@@ -69,7 +68,7 @@ def extract_msg(path: Path, settings: Settings, progress: Progress) -> Extractio
         reason = members(builder, name, data) if members else "listed"
         if reason:
             builder.name("attachment", "attachments that are not read", f"{name} ({reason})")
-    return builder.extraction(subject, "application/vnd.ms-outlook", "msg", EXTRACTOR_VERSION)
+    return builder.extraction(subject, "application/vnd.ms-outlook")
 
 
 def _of_outlook(path: Path) -> tuple[EmailMessage, list[tuple[str, bytes]]]:

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from pincite.schemas.errors import DocumentError, LimitExceeded
 from pincite.schemas.settings import Settings
-from pincite.tasks.extraction import registry
 from pincite.tasks.extraction.base.text_builder import TextBuilder
+from pincite.tasks.extraction.extract import extract
 
 MOST_DEEP = 4  # files within files within files
 MOST_FILES = 2_000
@@ -54,7 +54,7 @@ class Members:
             with tempfile.TemporaryDirectory(prefix="pincite-member-") as folder:
                 path = Path(folder) / _file_name(name)
                 path.write_bytes(data)
-                extraction = registry.extract(path, self._settings, lambda page: None)
+                extraction = extract(path, self._settings, lambda page: None)
         except DocumentError as error:
             return error.message.partition(". Formats that are read")[0]
         finally:

@@ -19,8 +19,8 @@ from pincite.schemas.marks import MarkCounts, count_marks
 from pincite.schemas.records import Block, Chunk, Extraction, Page, Word
 from pincite.schemas.settings import Settings
 from pincite.tasks.chunking.chunk import chunk
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.extraction.pdf.page_record import Sheet, Sketch
-from pincite.tasks.extraction.registry import extract
 from pincite.tasks.sandbox.child import At
 from pincite.tasks.steps.prepare import document_title
 

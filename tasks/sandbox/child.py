@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pincite.schemas.errors import DocumentError, Failure, InvariantBroken, LimitExceeded
+from pincite.schemas.import_path import put_working_directory_last
 from pincite.schemas.retrying import outlook_of
 from pincite.tasks.sandbox.messages import Call, Failed, Progress, done, frame, payload_of, receive_call
 
@@ -110,6 +111,7 @@ def _limit_memory(memory_bytes: int) -> None:
 
 if __name__ == "__main__":
     faulthandler.enable()
+    put_working_directory_last()
     fd, lifeline_fd, memory = (int(argument) for argument in sys.argv[1:])
     os.set_inheritable(fd, False)
     os.set_inheritable(lifeline_fd, False)

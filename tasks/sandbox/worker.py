@@ -7,16 +7,15 @@ as it goes, so that the reason of a kill names them. What it answers is data, an
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import IO, Any
 
 import psutil
 
+from pincite.schemas import import_path
 from pincite.schemas.errors import ChildFailed, Failure, LimitExceeded, WorkerDied
 from pincite.schemas.retrying import outlook_of
 from pincite.tasks.sandbox.child import PATIENCE, stage_function
@@ -26,7 +25,6 @@ from pincite.tasks.sandbox.pipe import Pipe
 from pincite.tasks.sandbox.priority import give_way
 from pincite.tasks.sandbox.processes import WORKER_VARIABLE, kept_waiting_s, kill_group, kill_tagged
 
-_HOLDS_PINCITE = Path(__file__).parents[3]
 _TICK_S = 0.1
 _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "ut of memory")
 _START_S = 120.0  # importing torch on a loaded machine
@@ -241,13 +239,13 @@ class Worker:
         variables = {
             WORKER_VARIABLE: self._tag,
             "TMPDIR": self._scratch.name,
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(_HOLDS_PINCITE), os.environ.get("PYTHONPATH")])),
+            **import_path.environment(),
             "TOKENIZERS_PARALLELISM": "false",
         }
         kept = dict(os.environ) if self._environment is None else passed(self._environment)
         numbers = map(str, (pipe, lifeline, self._memory_bytes))
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "pincite.tasks.sandbox.child", *numbers],
+            import_path.python("pincite.tasks.sandbox.child", *numbers),
             env=kept | variables,
             pass_fds=(pipe, lifeline),
             stdin=subprocess.DEVNULL,

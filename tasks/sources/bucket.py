@@ -20,6 +20,7 @@ from pincite.schemas.errors import DocumentError, SourceChanged, SourceError, So
 from pincite.schemas.records import Job, SourceFile
 from pincite.storage.objects.download_cache import Fetching
 from pincite.tasks.sources.folder import unreadable
+from pincite.tasks.sources.left_out import is_left_out
 from pincite.tasks.sources.patterns import Patterns
 
 BLOCK_BYTES = 1 << 20
@@ -72,7 +73,7 @@ class Bucket:
     fetching: Fetching | None = None  # keeps what is downloaded; None keeps nothing
 
     def list_files(self) -> tuple[SourceFile, ...]:
-        """All objects below the URL, sorted by path, not hashed; without those of which a part begins with a dot.
+        """All objects below the URL, sorted by path, not hashed; without those of `left_out`.
 
         Raises `SourceError` when they can't all be listed.
         """
@@ -91,7 +92,7 @@ class Bucket:
         return tuple(sorted((file for file in files if file is not None), key=lambda file: file.path))
 
     def _file(self, path: str, info: Mapping[str, Any]) -> SourceFile | None:
-        hidden = any(part.startswith(".") for part in path.split("/"))
+        hidden = any(map(is_left_out, path.split("/")))
         folder_mark = path.endswith("/") and not info["size"]
         if hidden or folder_mark or not self.patterns.admit(path):
             return None

@@ -51,4 +51,4 @@ def open_source(
     patterns = Patterns(collection.include, collection.exclude)
     if is_url(collection.source):
         return Bucket(collection.source, patterns, limits.source_bytes, Fetching(index) if keep else None)
-    return Folder(source_root(Path(collection.source), index), patterns, index, follow_links_out)
+    return Folder(source_root(Path(collection.source), index), patterns, index, follow_links_out, limits)

@@ -1,6 +1,6 @@
 """What settings mean for an index that is there: they follow its space where they name none."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from pincite.schemas.settings import PIPELINE_VERSION, Settings, completed, reci
 from pincite.storage.queries.staleness import extractors_in_use
 from pincite.storage.snapshots.index import Index, has_index
 from pincite.storage.snapshots.spaces import Kept, spaces_of
-from pincite.tasks.extraction.registry import FORMATS, current_version
+from pincite.tasks.extraction.registry import formats
+from pincite.tasks.extraction.stamps import current_version
 from pincite.tasks.extraction.user_extractors import version_of
 from pincite.tasks.steps.plan import policy_of, space_of
 
@@ -98,14 +99,14 @@ def current_versions(index: Index, settings: Settings) -> Mapping[str, str]:
     No module is looked for because an index names it: it may be another's. Before own extractors were stamped with
     their addresses, they had names of their own: what bears one is read again where the settings have extractors.
     """
-    addresses = set(settings.extractors.values())
-    versions = {name: _version_now(name, addresses) for name in extractors_in_use(index)}
+    versions = {name: _version_now(name, settings) for name in extractors_in_use(index)}
     return {name: version for name, version in versions.items() if version is not None}
 
 
-def _version_now(name: str, addresses: Set[str]) -> str | None:
-    if name in FORMATS:
+def _version_now(name: str, settings: Settings) -> str | None:
+    addresses = set(settings.extractors.values())
+    if name in formats():
         return current_version(name)
     if name in addresses:
-        return version_of(name) or None
+        return version_of(name, settings.folder) or None
     return "named by its address" if addresses and ":" not in name else None

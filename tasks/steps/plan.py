@@ -3,9 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import version
-from pathlib import Path
 
 from pincite.encoders.models import Model
 from pincite.encoders.terms import TOKENIZER
@@ -14,14 +11,8 @@ from pincite.schemas.records import Collection, Policy, Space
 from pincite.schemas.settings import DEFAULT_CHUNKER, PIPELINE_VERSION, Settings, limits_digest, recipe
 from pincite.storage.runs.collections import agree
 from pincite.tasks.chunking.chunk import require_strategy
-from pincite.tasks.extraction.user_extractors import version_of
+from pincite.tasks.extraction.stamps import extractors_digest, own_versions
 from pincite.tasks.sources.source import address_of
-
-_EXTRACTION = Path(__file__).parents[1] / "extraction"
-_PARSERS = (
-    *("chardet", "lxml", "markdown-it-py", "openpyxl", "pdfplumber", "pikepdf", "pillow", "pypdfium2"),
-    *("pytesseract", "python-docx", "python-pptx"),
-)
 
 
 def space_of(model: Model, settings: Settings) -> Space:
@@ -59,19 +50,8 @@ def policy_of(
         confirmed_deletions,
         now,
         follow_links_out=settings.follow_links_out,
-        own={suffix: version_of(address) for suffix, address in settings.extractors.items()},
+        own=own_versions(settings),
     )
-
-
-@cache
-def extractors_digest() -> str:
-    """Digest of the extractors' code and of the parsers' versions: others make a failed document worth an attempt."""
-    digest = hashlib.sha256()
-    for path in sorted(_EXTRACTION.rglob("*.py")):
-        digest.update(path.read_bytes())
-    for parser in _PARSERS:
-        digest.update(f"{parser} {version(parser)}".encode())
-    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pincite.schemas.records import UNFIT, Chunk, DocumentWarning, Extraction, J
 from pincite.schemas.settings import Settings
 from pincite.storage.segments.segment import sha256_of
 from pincite.tasks.chunking.chunk import chunk
-from pincite.tasks.extraction.registry import extract
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.sandbox.child import At
 from pincite.tasks.steps.lexical import term_frequencies
 

@@ -43,6 +43,23 @@ class TextBuilder:
     def empty(self) -> bool:
         return not self._blocks
 
+    @property
+    def count(self) -> int:
+        """Blocks so far."""
+        return len(self._blocks)
+
+    def boilerplate(self, first: int, own: Sequence[bool]) -> None:
+        """Of the blocks from `first` on, those that are not the page's own become boilerplate."""
+        for at, one in enumerate(own, start=first):
+            if not one:
+                block = self._blocks[at]
+                self._blocks[at] = Block("boilerplate", block.start, block.end)
+
+    def block_texts(self, first: int) -> list[tuple[Block, str]]:
+        """The blocks from `first` on with their words."""
+        text = "".join(self._parts)
+        return [(block, text[block.start : block.end]) for block in self._blocks[first:]]
+
     def heading(self, title: str, level: int, label: str = "", kind: PlaceKind = "entry") -> None:
         """Level 1 is the outermost; levels beyond 6 are written like 6, which is all that Markdown has."""
         words = one_line(title)
@@ -145,7 +162,7 @@ class TextBuilder:
         """Warn once about all things of a kind: "`message`: first, second, third"."""
         self._named.setdefault((code, message), []).append(one_line(thing) or "unnamed")
 
-    def extraction(self, title: str, media_type: str, extractor: str, version: str) -> Extraction:
+    def extraction(self, title: str, media_type: str) -> Extraction:
         """All that was appended. Raises `Unreadable` when there is no letter or digit in it."""
         text = "".join(self._parts)
         warnings = tuple(dict.fromkeys((*self._warnings, *self._named_warnings())))
@@ -156,8 +173,6 @@ class TextBuilder:
             text=text,
             title=one_line(self._clean(title)),
             media_type=media_type,
-            extractor=extractor,
-            extractor_version=version,
             blocks=tuple(self._blocks),
             places=tuple(sorted(self._places, key=lambda place: (place.start, place.end))),
             words=tuple(self._words),

@@ -27,8 +27,6 @@ from pincite.tasks.extraction.office.docx_styles import Numbering, Styles
 from pincite.tasks.extraction.office.docx_text import MC, A, Attached, ParagraphReader, W
 from pincite.tasks.extraction.office.pptx_shapes import chart_rows
 
-EXTRACTOR = "docx"
-EXTRACTOR_VERSION = "2"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 # Templates and files with macros are the same inside; python-docx knows only the plain kind.
@@ -50,15 +48,15 @@ def extract_docx(path: Path, settings: Settings, progress: Progress) -> Extracti
     """The document's text. Raises `Encrypted`, `Unreadable` or `LimitExceeded`."""
     progress(1)
     with (
-        open_container(path, settings.limits, "Word"),
+        open_container(path, settings.limits, "Word") as container,
         damage_as_unreadable("Word", PythonDocxError, OpcError),
     ):
-        document = cast(DocumentPart, Package.open(str(path)).main_document_part).document
+        document = cast(DocumentPart, Package.open(str(container.path)).main_document_part).document
         reader = DocumentReader(document, settings.include_hidden_text)
         reader.body(document.element.body)
         reader.running_text()
         title = reader.title or _core_title(document)
-        return reader.builder.extraction(title, MEDIA_TYPE, EXTRACTOR, EXTRACTOR_VERSION)
+        return reader.builder.extraction(title, MEDIA_TYPE)
 
 
 class DocumentReader:

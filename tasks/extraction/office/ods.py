@@ -36,16 +36,9 @@ class Workbook:
     def __init__(self, container: Container, limits: Limits) -> None:
         self._limits = limits
         self._expanded = 0  # characters that repeated cells came to
-        if "META-INF/manifest.xml" in container:
-            manifest = container.xml("META-INF/manifest.xml")
-            if next(manifest.iter(_ENCRYPTION), None) is not None:
-                raise Encrypted(
-                    "this OpenDocument file needs a password: save it without one and index it again"
-                )
+        refuse_encrypted(container)
         self._content = container.xml("content.xml")
-        self.title = ""
-        if "meta.xml" in container:
-            self.title = next((found.text or "" for found in container.xml("meta.xml").iter(_DC_TITLE)), "")
+        self.title = odf_title(container)
         styles = [container.xml("styles.xml")] if "styles.xml" in container else []
         self._lines = OdfLines(TextStyles([*styles, self._content]))
         self._hidden_styles = {
@@ -147,6 +140,21 @@ class Workbook:
                 sheet.named.append(("embedded-image", "embedded images are not read", name))
             if next(shape.iter(f"{DRAW}object"), None) is not None:
                 sheet.named.append(("chart", "charts and embedded objects are not read", name))
+
+
+def refuse_encrypted(container: Container) -> None:
+    """Raises `Encrypted` for an OpenDocument file with a password."""
+    if "META-INF/manifest.xml" in container:
+        manifest = container.xml("META-INF/manifest.xml")
+        if next(manifest.iter(_ENCRYPTION), None) is not None:
+            raise Encrypted("this OpenDocument file needs a password: save it without one and index it again")
+
+
+def odf_title(container: Container) -> str:
+    """The title in the file's properties, "" when there is none."""
+    if "meta.xml" not in container:
+        return ""
+    return next((found.text or "" for found in container.xml("meta.xml").iter(_DC_TITLE)), "")
 
 
 def _shown(value: str, kind: str, currency: str) -> str:

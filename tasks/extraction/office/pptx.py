@@ -32,8 +32,6 @@ from pincite.tasks.extraction.office.pptx_shapes import (
     text_body,
 )
 
-EXTRACTOR = "pptx"
-EXTRACTOR_VERSION = "2"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
@@ -48,11 +46,11 @@ def extract_pptx(path: Path, settings: Settings, progress: Progress) -> Extracti
     """The text of all slides. Raises `Encrypted`, `Unreadable` or `LimitExceeded`."""
     builder = TextBuilder()
     with (
-        open_container(path, settings.limits, "PowerPoint"),
+        open_container(path, settings.limits, "PowerPoint") as container,
         damage_as_unreadable("PowerPoint", PythonPptxError),
     ):
         # Not `pptx.Presentation`, which refuses slide shows and templates.
-        presentation = Package.open(str(path)).presentation_part.presentation
+        presentation = Package.open(str(container.path)).presentation_part.presentation
         title = ""
         for number, slide in enumerate(presentation.slides, start=1):
             progress(number)
@@ -61,7 +59,7 @@ def extract_pptx(path: Path, settings: Settings, progress: Progress) -> Extracti
                 reader.append()
             title = title or reader.document_title
         title = _core_title(presentation.part) or title
-    return builder.extraction(title, MEDIA_TYPE, EXTRACTOR, EXTRACTOR_VERSION)
+    return builder.extraction(title, MEDIA_TYPE)
 
 
 class SlideReader:

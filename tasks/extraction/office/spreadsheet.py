@@ -27,9 +27,6 @@ from pincite.tasks.extraction.office.ods import NO_VALUE, Workbook
 from pincite.tasks.extraction.office.xlsx_parts import SheetParts, core_title, ranges, read_parts
 from pincite.tasks.extraction.office.xlsx_repair import plain_copy
 
-XLSX_EXTRACTOR = "xlsx"
-ODS_EXTRACTOR = "ods"
-EXTRACTOR_VERSION = "2"
 XLSX_MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 ODS_MEDIA_TYPE = "application/vnd.oasis.opendocument.spreadsheet"
 
@@ -55,10 +52,10 @@ def extract_xlsx(path: Path, settings: Settings, progress: Progress) -> Extracti
     with open_container(path, settings.limits, "Excel") as container, damage:
         title = core_title(container)
         sheets = read_parts(container)
-        rows = _all_rows(path, container, sheets, builder, progress)
+        rows = _all_rows(container.path, container, sheets, builder, progress)
     for sheet, found in zip(sheets, rows, strict=True):
         _append(builder, sheet, found)
-    return builder.extraction(title, XLSX_MEDIA_TYPE, XLSX_EXTRACTOR, EXTRACTOR_VERSION)
+    return builder.extraction(title, XLSX_MEDIA_TYPE)
 
 
 def _all_rows(
@@ -99,7 +96,7 @@ def extract_ods(path: Path, settings: Settings, progress: Progress) -> Extractio
         for number, (sheet, rows) in enumerate(workbook.sheets(), start=1):
             progress(number)
             _append(builder, sheet, rows)
-    return builder.extraction(workbook.title, ODS_MEDIA_TYPE, ODS_EXTRACTOR, EXTRACTOR_VERSION)
+    return builder.extraction(workbook.title, ODS_MEDIA_TYPE)
 
 
 def _append(builder: TextBuilder, sheet: SheetParts, rows: list[SheetRow]) -> None:

@@ -6,7 +6,6 @@ Only `<sup>`, `<sub>`, `<del>` and `<s>` in it become the marks that all formats
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
 
@@ -19,8 +18,6 @@ from pincite.tasks.extraction.base.encoding import decode
 from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.base.marks import lowered, raised, struck
 from pincite.tasks.extraction.text.plain import paragraphs
-
-EXTRACTOR_VERSION = f"2 markdown-it-py {version('markdown-it-py')}"
 
 _KINDS: dict[str, BlockKind] = {
     "heading_open": "heading",
@@ -46,7 +43,7 @@ def extract_markdown(path: Path, settings: Settings, progress: Progress) -> Extr
     """The decoded source. Title: the first level-1 heading, or the front matter's title, or ""."""
     progress(1)
     source, warnings = decode(path.read_bytes())
-    text = _with_marks(source)
+    text = with_marks(source)
     front = _FRONT_MATTER.match(text)
     blocks = tuple(markdown_blocks(text, front.end() if front else 0))
     first = next((block.title for block in blocks if block.kind == "heading" and block.level == 1), "")
@@ -54,8 +51,6 @@ def extract_markdown(path: Path, settings: Settings, progress: Progress) -> Extr
         text=text,
         title=first or (_front_title(front["body"]) if front else ""),
         media_type="text/markdown",
-        extractor="markdown",
-        extractor_version=EXTRACTOR_VERSION,
         blocks=blocks,
         warnings=warnings,
     )
@@ -81,7 +76,7 @@ def markdown_blocks(text: str, body: int = 0) -> Iterator[Block]:
     yield from paragraphs(text, at, len(text))
 
 
-def _with_marks(source: str) -> str:
+def with_marks(source: str) -> str:
     """The source with raised, lowered and struck words as marks; code stays as it is written."""
     if not _INLINE.search(source):
         return source

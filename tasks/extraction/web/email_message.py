@@ -175,7 +175,7 @@ class MailReader:
             if page is None or not said:
                 return not said
             append_html(decode_html(_payload(page))[0], shown)
-            return len(shown.extraction("", "", "", "").text) > _STUB * said
+            return len(shown.extraction("", "").text) > _STUB * said
         except Unreadable:
             return False
 

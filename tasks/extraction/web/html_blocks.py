@@ -4,13 +4,15 @@ The walk keeps its own stack: a page may be nested deeper than Python recurses.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from lxml import etree
 
+from pincite.schemas.counting import counted
 from pincite.tasks.extraction.base.marks import STRUCK, DrawnRun, Position, struck_words, written
 from pincite.tasks.extraction.base.text_builder import TextBuilder, one_line
+from pincite.tasks.extraction.web.html_boilerplate import BlockFacts, Surroundings, own_blocks
 from pincite.tasks.extraction.web.html_table import grid, is_data
 from pincite.tasks.extraction.web.html_visibility import Visibility, name
 from pincite.tasks.extraction.web.mathml import formula, is_formula
@@ -42,20 +44,49 @@ _SHOWN_INPUTS = frozenset({
 # fmt: on
 _SPACE = re.compile(r"[ \t\n\r\f\xa0]+")
 _AROUND_BREAK = re.compile(r" *\n *")
+_QUOTED = 60  # characters of boilerplate that its warning quotes
 _SOFT_HYPHEN = "\xad"
 
 Event = tuple[Literal["start", "end", "text", "whole"], etree._Element, str]
 
 
-def read_tree(root: etree._Element, builder: TextBuilder, include_hidden: bool) -> str:
-    """Appends the visible blocks and the warnings; returns the words of the first h1, or ""."""
+def read_tree(
+    root: etree._Element,
+    builder: TextBuilder,
+    include_hidden: bool,
+    main_text: Callable[[], str] | None = None,
+) -> str:
+    """Appends the visible blocks and the warnings; returns the words of the first h1, or "".
+
+    `main_text` gives the main text of a page from the web, "" where there is none: with it, what is of the site
+    around the page becomes boilerplate.
+    """
     visibility = Visibility(root, include_hidden)
     reader = _Reader(builder, visibility)
+    first = builder.count
     if visibility.shows(root):
         reader.read(root)
     for code, message in visibility.warnings():
         builder.warn(code, message)
+    if main_text is not None:
+        _mark_boilerplate(builder, first, reader.facts, main_text)
     return reader.first_heading
+
+
+def _mark_boilerplate(
+    builder: TextBuilder, first: int, facts: Sequence[BlockFacts], main_text: Callable[[], str]
+) -> None:
+    written = builder.block_texts(first)
+    own = own_blocks(written, facts, main_text())
+    builder.boilerplate(first, own)
+    marked = [words for one, (_, words) in zip(own, written, strict=True) if not one]
+    if marked:
+        size = counted(sum(map(len, marked)), "character")
+        message = (
+            f"{counted(len(marked), 'block')} of the site around the page ({size}), in the text and not found by "
+            f"searches, the first begins: {one_line(marked[0])[:_QUOTED]!r}"
+        )
+        builder.warn("boilerplate", message)
 
 
 class _Reader:
@@ -63,28 +94,38 @@ class _Reader:
 
     def __init__(self, builder: TextBuilder, visibility: Visibility) -> None:
         self._builder = builder
+        self._first = builder.count
         self._visibility = visibility
         self._line: list[DrawnRun] = []
         self._ink = _Ink(visibility)
         self._lists: list[int | None] = []  # of each open list, the number of its next item; None for bullets
         self._marker = ""  # of the item that has no line yet
         self._items: list[str] = []
+        self._around = Surroundings(visibility.of_site)
         self.first_heading = ""
+
+    @property
+    def facts(self) -> Sequence[BlockFacts]:
+        """Of each block that was appended, in order."""
+        return self._around.facts
 
     def read(self, root: etree._Element) -> None:
         for kind, element, text in _walk(root, self._visibility, _is_whole):
             tag = name(element)
             match kind:
                 case "text":
+                    self._around.read(text)
                     self._line.append(self._ink.draw(_SPACE.sub(" ", text)))
                 case "whole":
                     self._whole(element, tag)
                 case "start":
                     self._ink.enter(element)
                     self._start(element, tag)
+                    self._around.enter(element)
                 case "end":
                     self._end(tag)
                     self._ink.leave()
+                    self._around.leave()
         self._close_items()
         for words in self._ink.struck:
             self._builder.name(*STRUCK, words)
@@ -126,6 +167,7 @@ class _Reader:
             self._builder.name("not-followed", "embedded and not read", _source(element))
             return
         self._close_items()
+        self._around.read_whole(element)
         if heading := _HEADING.fullmatch(tag):
             words = one_line(self._words(element))
             self._builder.heading(words, int(heading[1]))
@@ -137,6 +179,12 @@ class _Reader:
             for caption in filter(self._visibility.shows, element.iterchildren("caption")):
                 self._builder.paragraph(self._words(caption))
             self._builder.table(grid(element, self._visibility.shows, self._cell_words))
+        self._note_blocks()
+        self._around.leave()
+
+    def _note_blocks(self) -> None:
+        """Tells where the walk is to the blocks that it just wrote."""
+        self._around.block(self._builder.count - self._first - len(self._around.facts))
 
     def _words(self, element: etree._Element, verbatim: bool = False) -> str:
         """The visible text inside an element, blocks and breaks as line ends."""
@@ -178,6 +226,7 @@ class _Reader:
             return
         if not self._lists:
             self._builder.paragraph(text)
+            self._note_blocks()
             return
         indent = "  " * (len(self._lists) - 1)
         first = indent + self._marker
@@ -190,6 +239,7 @@ class _Reader:
         if self._items:
             self._builder.paragraph("\n".join(self._items), "list")
             self._items.clear()
+            self._note_blocks()
 
     def _next_marker(self) -> str:
         number = self._lists[-1]

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from pincite.schemas.counting import counted
 from pincite.tasks.extraction.base.marks import Position
 from pincite.tasks.extraction.base.text_builder import one_line
 
@@ -53,7 +52,6 @@ class LeftOut:
     """What was kept out of the canonical text, counted for the warnings."""
 
     hidden: list[str] = field(default_factory=list)  # their text
-    site: dict[str, int] = field(default_factory=dict)  # element name to characters
 
 
 class Visibility:
@@ -82,10 +80,6 @@ class Visibility:
             if words:
                 self.left_out.hidden.append(words)
             return False
-        if self._of_site(element, tag):
-            length = len(one_line("".join(map(str, element.itertext()))))
-            self.left_out.site[tag] = self.left_out.site.get(tag, 0) + length
-            return False
         return True
 
     def ink(self, element: etree._Element) -> tuple[Position, bool]:
@@ -104,10 +98,6 @@ class Visibility:
             first = self.left_out.hidden[0][:_SHOWN_WORDS]
             count = len(self.left_out.hidden)
             yield "hidden-text", f"{count} hidden element(s) with text left out, the first begins: {first!r}"
-        shown = {tag: length for tag, length in sorted(self.left_out.site.items()) if length}
-        if shown:
-            parts = ", ".join(f"{tag} ({counted(length, 'character')})" for tag, length in shown.items())
-            yield "left-out", f"parts of the site around the page left out: {parts}"
 
     def _hidden(self, element: etree._Element, tag: str) -> bool:
         if element.get("hidden") is not None or (tag == "dialog" and element.get("open") is None):
@@ -118,7 +108,9 @@ class Visibility:
             return True
         return bool(self._hiding) and tag not in _WHOLE_PAGE and _matches(element, tag, self._hiding)
 
-    def _of_site(self, element: etree._Element, tag: str) -> bool:
+    def of_site(self, element: etree._Element) -> bool:
+        """Whether the element itself says that it is not of the page but of the site around it."""
+        tag = name(element)
         if tag in {"html", "body", *_CONTENT}:
             return False
         if tag == "nav" or (element.get("role") or "").lower() in _SITE_ROLES:

@@ -1,13 +1,11 @@
 """What is tried again, when, how often, and which document is blamed for the end of a run."""
 
 import itertools
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -23,9 +21,11 @@ from pincite.storage.runs.registration import is_idle, known_files
 from pincite.storage.runs.runs import begin_run
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.discover import discover, look, settle_if_idle
+from pincite.tasks.extraction import stamps
+from pincite.tasks.extraction.registry import formats
+from pincite.tasks.extraction.stamps import extractors_digest
 from pincite.tasks.sources.source import open_source
-from pincite.tasks.steps import plan
-from pincite.tasks.steps.plan import extractors_digest, policy_of
+from pincite.tasks.steps.plan import policy_of
 from tests.storage.building import (
     LEASE_S,
     PERMANENT,
@@ -46,7 +46,6 @@ from pathlib import Path
 from pincite.storage.runs.commit import lease, publish
 from pincite.storage.snapshots.index import Index
 from pincite.storage.runs.runs import begin_run, finish_run
-from pincite.tasks.steps import plan
 from pincite.tasks.discover import discover
 from tests.storage.building import POLICY, SPACE, finished
 index, source = map(Path, sys.argv[1:])
@@ -160,11 +159,11 @@ def test_what_changed_gives_a_document_past_its_limit_new_attempts_and_keeps_the
         policy = policy_of(replace(Settings(), limits=Limits(pages=6_000)))
     else:
         if what == "the extractors":
-            shutil.copytree(plan._EXTRACTION, source.parent / "extraction")
-            (source.parent / "extraction" / "web" / "html.py").write_text("EXTRACTOR_VERSION = 'other'")
-            monkeypatch.setattr(plan, "_EXTRACTION", source.parent / "extraction")
+            other = replace(formats()["html"], version="other")
+            monkeypatch.setattr(stamps, "formats", lambda: {**formats(), "html": other})
         else:
-            monkeypatch.setattr(plan, "version", lambda parser: f"{version(parser)}.post1")
+            release = stamps._release
+            monkeypatch.setattr(stamps, "_release", lambda parser: f"{release(parser)}.post1")
         extractors_digest.cache_clear()
         policy = policy_of(Settings())
         extractors_digest.cache_clear()

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from pincite.encoders.models import resolve_model
 from pincite.encoders.wordpieces import WordPieces
-from pincite.schemas.records import Block
+from pincite.schemas.records import Block, Extraction
 from pincite.schemas.settings import DEFAULT_MODEL
+from pincite.storage.runs.invariants import coverage_problems
 from pincite.tasks.chunking.chunk import chunk
 from pincite.tasks.chunking.sections import LONGEST_TITLE
+from pincite.tasks.chunking.structural import structural_chunks
 from tests.tasks.chunking.documents import document, documents, markdown, uncovered
 
 WINDOW = 256
@@ -315,3 +317,12 @@ def test_a_line_break_of_any_system_parts_paragraphs():
     for blank in ("\n\n", "\r\n\r\n", "\n \t\n", "\r\r", "\u2029", "\n\n\n"):
         chunks = chunks_of(document(f"{paragraph}{blank}{paragraph}"))
         assert [piece.content for piece in chunks] == [paragraph, paragraph], ascii(blank)
+
+
+def test_boilerplate_is_in_no_chunk_and_parts_what_stands_around_it() -> None:
+    text = "First words of the page.\n\nHome | Imprint\n\nLast words of the page."
+    blocks = (Block("paragraph", 0, 24), Block("boilerplate", 26, 40), Block("paragraph", 42, 65))
+    extraction = Extraction(text, "", "text/html", "html", "1", blocks)
+    chunks = structural_chunks(extraction, "T", lambda texts: [len(one.split()) + 2 for one in texts], 256)
+    assert [chunk.content for chunk in chunks] == ["First words of the page.", "Last words of the page."]
+    assert coverage_problems(text, blocks, chunks) == []

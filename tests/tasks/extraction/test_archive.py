@@ -9,7 +9,7 @@ import pytest
 from pincite.schemas.errors import LimitExceeded, Unreadable
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Limits, Settings
-from pincite.tasks.extraction.registry import extract
+from pincite.tasks.extraction.extract import extract
 from tests.tasks.extracted import message, places
 
 

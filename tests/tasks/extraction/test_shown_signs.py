@@ -19,7 +19,7 @@ from pptx.util import Inches
 
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
-from pincite.tasks.extraction.registry import extract
+from pincite.tasks.extraction.extract import extract
 from tests.tasks.extracted import codes, message
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'

@@ -21,8 +21,8 @@ from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.records import Word
 from pincite.schemas.settings import Limits, Settings
 from pincite.tasks.chunking.chunk import chunk
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.extraction.pdf.page_record import IMAGE_PIXELS, Corners, Sheet, Sketch
-from pincite.tasks.extraction.registry import extract
 from pincite.tasks.inspection.inspect import (
     SHOWN_CHARACTERS,
     Inspection,

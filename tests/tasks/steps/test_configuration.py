@@ -11,7 +11,9 @@ from pincite.schemas.settings import DEFAULT_MODEL, Settings
 from pincite.storage.ledger import schema, transactions
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.spaces import spaces_of
-from pincite.tasks.extraction.registry import FORMATS, current_version, extract
+from pincite.tasks.extraction.extract import extract
+from pincite.tasks.extraction.registry import formats
+from pincite.tasks.extraction.stamps import current_version
 from pincite.tasks.steps.configuration import (
     configuration,
     current_versions,
@@ -62,7 +64,7 @@ def test_an_extractor_tells_the_version_that_it_stamps(tmp_path: Path) -> None:
         path.write_text('{"a": "some words"}' if name == "json" else "some words, and more\nof them, here\n")
         extraction = extract(path, Settings(), lambda _page: None)
         assert (extraction.extractor, extraction.extractor_version) == (name, current_version(name))
-    assert all(current_version(name) for name in FORMATS)
+    assert all(current_version(name) for name in formats())
 
 
 def test_no_module_is_looked_for_because_an_index_names_it_and_old_stamps_are_stale(

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from pincite.schemas.errors import Unreadable, Unsupported
+from pincite.schemas.errors import Unreadable
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.office.docx import extract_docx
@@ -340,19 +340,6 @@ def test_templates_and_files_with_macros_are_read(tmp_path: Path, kind: str) -> 
         tmp_path / "a.docx", "[Content_Types].xml", lambda xml: xml.replace(f"{plain}.main", f"{kind}.main")
     )
     assert extract_docx(tmp_path / "a.docx", Settings(), lambda page: None).text == "Words."
-
-
-def test_strict_open_xml_is_unsupported_and_says_what_to_do(tmp_path: Path) -> None:
-    docx.Document().save(str(tmp_path / "a.docx"))
-    rewrite_part(
-        tmp_path / "a.docx",
-        "_rels/.rels",
-        lambda xml: xml.replace(
-            "http://schemas.openxmlformats.org/officeDocument/2006", "http://purl.oclc.org/ooxml"
-        ),
-    )
-    with pytest.raises(Unsupported, match="save it as an ordinary Word file"):
-        extract_docx(tmp_path / "a.docx", Settings(), lambda page: None)
 
 
 def test_a_chart_is_the_table_of_its_figures(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pincite.schemas.errors import Encrypted, Unreadable
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
+from pincite.tasks.extraction.extract import check_extraction, extract
 from pincite.tasks.extraction.mail import extract_email
-from pincite.tasks.extraction.registry import check_extraction, extract
 from pincite.tasks.extraction.web.email_message import unflowed
 from tests.tasks.extracted import check_offsets, codes, message, places
 

@@ -132,7 +132,7 @@ class Frames:
         while len(self._held) >= _HEADER.size:
             length, checksum = _HEADER.unpack_from(self._held)
             if length > MOST_BYTES:
-                raise Garbled(f"it announces {length:,} bytes")
+                raise Garbled(f"it announces {counted(length, 'byte')}")
             end = _HEADER.size + length
             if len(self._held) < end:
                 return

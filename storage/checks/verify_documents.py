@@ -261,6 +261,8 @@ def _coverage_problems(stored: _Stored) -> list[str]:
 
 
 def _window_problems(stored: _Stored) -> Iterator[str]:
+    if not stored.document.encoder_fit:
+        return  # cut by characters
     for chunk in stored.chunks:
         if chunk.tokens > stored.space.window:
             yield f"chunk {chunk.ordinal} has {counted(chunk.tokens, 'word-piece')}, the window {stored.space.window}"

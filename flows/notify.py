@@ -7,6 +7,7 @@ import threading
 import urllib.request
 from collections.abc import Mapping, Sequence
 
+from pincite.schemas.addresses import is_loopback
 from pincite.schemas.counting import counted
 from pincite.schemas.records import CollectionOutcome
 from pincite.schemas.settings import Notify
@@ -61,12 +62,17 @@ def _post(notify: Notify, report: Mapping[str, object], problems: list[str]) -> 
         request = urllib.request.Request(
             notify.url, body, {"Content-Type": "application/json", "User-Agent": "pincite"}, method="POST"
         )
-        with urllib.request.urlopen(request, timeout=notify.timeout_s):
+        with _opener(notify.url).open(request, timeout=notify.timeout_s):
             problems.clear()
     except (OSError, ValueError) as error:  # URLError and HTTPError are OSErrors
         problems[0] = str(error)
     except http.client.HTTPException as error:  # what is no answer of HTTP; its words may hold the address
         problems[0] = f"no answer of a web server ({type(error).__name__})"
+
+
+def _opener(url: str) -> urllib.request.OpenerDirector:
+    """With the proxies of the environment, unless the address is of this machine."""
+    return urllib.request.build_opener(urllib.request.ProxyHandler({} if is_loopback(url) else None))
 
 
 def _shown(url: str) -> str:

@@ -8,6 +8,7 @@ import signal
 import sys
 from types import FrameType
 
+from pincite.schemas.addresses import without_proxy_for_loopback
 from pincite.schemas.errors import PinciteError
 from pincite.schemas.import_path import put_working_directory_last
 
@@ -18,6 +19,7 @@ def main() -> None:
     from pincite.console import ExitCode, complain
 
     end_by_signals()
+    without_proxy_for_loopback()
     try:
         app.main(prog_name="pincite")
     except PinciteError as error:

@@ -9,7 +9,7 @@ from typing import cast
 
 from pincite.flows.notify import failure_report, tell
 from pincite.schemas.display import one_line
-from pincite.schemas.errors import SourceError, UsageError
+from pincite.schemas.errors import ServerFailed, SourceError, UsageError
 from pincite.schemas.records import Collection, CollectionOutcome, Counts
 from pincite.schemas.settings import Settings
 from pincite.storage.queries.index_report import DocumentReport
@@ -76,7 +76,7 @@ def _updated(opened: Index, collection: Collection, flow: "_Flow") -> Collection
         settled = settle_if_idle(opened, collection, policy, settings.limits)
         with nullcontext() if settled else options.during(opened, collection.source):
             counts = settled or flow.run(collection)
-    except SourceError as error:
+    except (SourceError, ServerFailed) as error:
         return CollectionOutcome(collection, Counts(), time.monotonic() - began, idle=True, error=str(error))
     return CollectionOutcome(collection, counts, time.monotonic() - began, idle=settled is not None)
 
@@ -97,16 +97,18 @@ class _Flow:
         if not self.started:
             self.server.enter_context(prefect_api(self.index.resolve() / "prefect"))
             self.started = True
+        from pincite.flows.prefect_server.server import server_faults
         from pincite.flows.reindex import reindex
 
-        counts = reindex(
-            collection.source,
-            str(self.index),
-            self.settings,
-            self.options.retry,
-            collection=collection,
-            confirmed_deletions=self.options.confirmed_deletions,
-        )
+        with server_faults():
+            counts = reindex(
+                collection.source,
+                str(self.index),
+                self.settings,
+                self.options.retry,
+                collection=collection,
+                confirmed_deletions=self.options.confirmed_deletions,
+            )
         return cast(Counts, counts)  # the data of its state
 
 

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from pincite.schemas import records
+from pincite.schemas.counting import counted
 from pincite.schemas.errors import Failure
 
 MOST_BYTES = 512 << 20
@@ -131,7 +132,7 @@ class Frames:
         while len(self._held) >= _HEADER.size:
             length, checksum = _HEADER.unpack_from(self._held)
             if length > MOST_BYTES:
-                raise Garbled(f"it announces {length:,} bytes")
+                raise Garbled(f"it announces {counted(length, 'byte')}")
             end = _HEADER.size + length
             if len(self._held) < end:
                 return
@@ -221,7 +222,7 @@ def _from_data(wanted: type, value: Any) -> object:
 def _array(dtype: str, shape: list[int], data: bytes) -> np.ndarray:
     """float32, of at most two dimensions: no other arrays are sent."""
     if dtype != "<f4" or len(shape) > 2 or min(shape, default=0) < 0 or len(data) != 4 * math.prod(shape):
-        raise ValueError(f"no array of {dtype} {shape} has {len(data)} bytes")
+        raise ValueError(f"no array of {dtype} {shape} has {counted(len(data), 'byte')}")
     return np.frombuffer(data, dtype=dtype).reshape(shape).copy()
 
 

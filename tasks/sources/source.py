@@ -37,7 +37,15 @@ def address_of(named: str) -> str:
     """
     if named.startswith(("file://", "local://")):
         named = unquote(urlsplit(named).path)
-    return require_url(named) if is_url(named) else str(Path(named).resolve())
+    return require_url(named) if is_url(named) else str(_at_home(named).resolve())
+
+
+def _at_home(named: str) -> Path:
+    """`~` is the home, as in a shell, which does not read settings."""
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:  # "~someone" whom the machine does not know is a name like any other
+        return Path(named)
 
 
 def open_source(

@@ -84,20 +84,35 @@ def test_a_document_that_kills_every_run_is_set_aside_and_no_other_is_blamed(
 ) -> None:
     fill(source, {"a.txt": "first", "b.txt": "kills", "c.txt": "third", "d.txt": "fourth"})
     killed = -signal.SIGKILL
-    assert [run(index, source) for _ in range(4)] == [killed, killed, killed, 0]
+    assert [run(index, source) for _ in range(5)] == [killed, killed, killed, killed, 0]
     assert outcomes(index) == {
         "a.txt": [(1, "lost"), (2, "indexed")],
-        "b.txt": [(1, "lost"), (2, "lost"), (3, "lost")],
+        "b.txt": [(1, "lost"), (2, "lost"), (3, "lost"), (4, "lost")],
         "c.txt": [(1, "indexed")],
         "d.txt": [(1, "indexed")],
     }
     with Index.open(index) as opened:
         (report,) = document_reports(opened, None, "failed")
         assert (report.path, report.stage, report.kind) == ("b.txt", "run", "lost")
-        assert report.reason == "its run ended while it was worked on, 3 times in a row"
+        assert report.reason == "its run ended while it was worked on, 4 times in a row"
+        assert report.transient, "whoever killed the runs may not have meant it"
         assert all(check.ok for check in verify(opened))
     assert found(index) == {"a.txt": ["first"], "c.txt": ["third"], "d.txt": ["fourth"]}
     assert run(index, source) == 0, "it stays aside"
+
+
+def test_a_document_is_tried_alone_before_it_is_blamed_however_few_attempts_are_left(
+    index: Path, source: Path
+) -> None:
+    fill(source, {"a.txt": "kills"})
+    once = replace(POLICY, attempts=1)
+    assert run(index, source) == -signal.SIGKILL
+    assert reindex(index, source, once) == Counts(1, indexed=1), "it was handed out once more"
+
+
+def test_a_mended_document_is_tried_again(index: Path, source: Path) -> None:
+    fill(source, {"b.txt": "kills"})
+    assert [run(index, source) for _ in range(5)][-1] == 0
     (source / "b.txt").write_text("mended")
     assert run(index, source) == 0
     assert found(index)["b.txt"] == ["mended"]

@@ -9,8 +9,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from pincite.encoders.models import ModelName, model_here
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.records import UNFIT, Chunk, DocumentWarning, Extraction, Prepared, Space
-from pincite.schemas.settings import DEFAULT_CHUNKER
 from pincite.tasks.chunking.by_model import ModelChunks, chunks_for_model, unfit_warnings
 from pincite.tasks.sandbox.child import At
 from pincite.tasks.steps.embed import EmbedOrder, embed
@@ -74,7 +74,7 @@ def _chunked(order: DeriveOrder, known: Known) -> Derived:
         )
         made = ModelChunks(chunks, unfit_warnings(chunks, pieces))
         over = not made.unfit and any(one.over_window for one in chunks)
-        if order.space.chunker == DEFAULT_CHUNKER and over:
+        if is_whole(order.space.chunker) and over:
             return Derived(known.document_id, (), (), None)
     else:
         made = chunks_for_model(known.extraction, known.title, order.space.chunker, pieces)

@@ -16,8 +16,8 @@ from tests.storage.building import fill
 
 
 def updated(source: Path, index: Path) -> None:
-    with made_or_opened(index, Settings()) as opened:
-        SourceUpdate(opened, Collection("docs", str(source)), Settings()).run(ThreadRunner())
+    with made_or_opened(index, Settings(workers=1)) as opened:
+        SourceUpdate(opened, Collection("docs", str(source)), Settings(workers=1)).run(ThreadRunner())
 
 
 @pytest.mark.usefixtures("api")
@@ -38,10 +38,10 @@ def test_the_flow_fails_when_a_reindex_lost_an_answer(tmp_path: Path) -> None:
     )
     fill(source, {"pump.md": "# Pump\n\nMud stops the pump.", "paint.md": "# Paint\n\nThe casing is blue."})
     updated(source, index)
-    first = evaluate(str(index), str(questions), Settings(), return_state=True)
+    first = evaluate(str(index), str(questions), Settings(workers=1), return_state=True)
     assert first.is_completed() and "recall@4 1.000" in (first.message or "")
     (source / "paint.md").write_text("# Paint\n\nThe casing was blue.", encoding="utf-8")
     updated(source, index)
-    second = evaluate(str(index), str(questions), Settings(), return_state=True)
+    second = evaluate(str(index), str(questions), Settings(workers=1), return_state=True)
     assert second.is_failed() and "paint" in (second.message or "")
     assert len(kept(LocalStore(index))) == 2

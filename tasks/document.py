@@ -11,10 +11,11 @@ from prefect.client.schemas.objects import State
 from prefect.states import Failed
 
 from pincite.encoders.models import Model
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.errors import DocumentError, Failure, PinciteError
 from pincite.schemas.records import Job, Policy, Prepared
 from pincite.schemas.retrying import outlook_of
-from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
+from pincite.schemas.settings import Settings
 from pincite.storage.runs.commit import fail, lease
 from pincite.storage.runs.runs import Run
 from pincite.storage.segments.arrow_rows import Finished
@@ -115,9 +116,7 @@ def _finish(line: IndexingContext, job: Job, course: StageTimes) -> Finished:
     texts = tuple(chunk.text for chunk in prepared.chunks)
     vectors = line.embedding.run("embed", EmbedOrder(line.model, texts), deadline.left_s(), deadline.at)
     try:
-        check_invariants(
-            prepared, vectors, line.model.dimension, line.settings.chunker in ("", DEFAULT_CHUNKER)
-        )
+        check_invariants(prepared, vectors, line.model.dimension, is_whole(line.settings.chunker))
     except DocumentError as error:
         raise StageFailed(Failure("publish", error.kind, error.message, error.page)) from error
     one = Finished(job, document_title(prepared.extraction, job.path), prepared, vectors)

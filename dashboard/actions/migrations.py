@@ -21,7 +21,7 @@ from pincite.storage.migration.cut_over import SpaceProgress, progress_of
 from pincite.storage.migration.state import Blocker, Migration, blockers, changed_since_gate, newest_migration
 from pincite.storage.migration.state import waive as waive_documents
 from pincite.storage.snapshots.spaces import Kept, spaces_of
-from pincite.tasks.chunking.chunk import STRATEGIES
+from pincite.tasks.chunking.chunk import strategies
 from pincite.tasks.migration.plan import WAYS, MigrationOptions, Way, heading, require
 from pincite.tasks.steps.configuration import advice
 
@@ -94,7 +94,7 @@ def seen(served: Serving) -> Seen:
         at_work=holder(index.path, MIGRATION_FILE),
         ways=tuple(one for one in WAYS if one != "forward" and _fits(served, one)),
         advice=advice(served.settings, spaces[0]),
-        offered=Offered(models(spaces), STRATEGIES, tuple(question_files(served))),
+        offered=Offered(models(spaces), strategies(), tuple(question_files(served))),
         orders=tuple(_orders(served)),
     )
 

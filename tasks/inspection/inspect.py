@@ -18,7 +18,7 @@ from pincite.schemas.locators import char_fragment, overlapping, place_fragment
 from pincite.schemas.marks import MarkCounts, count_marks
 from pincite.schemas.records import Block, Chunk, Extraction, Page, Word
 from pincite.schemas.settings import Settings
-from pincite.tasks.chunking.chunk import chunk
+from pincite.tasks.chunking.by_model import chunks_for_model
 from pincite.tasks.extraction.extract import extract
 from pincite.tasks.extraction.pdf.page_record import Sheet, Sketch
 from pincite.tasks.sandbox.child import At
@@ -132,7 +132,7 @@ def inspect(order: InspectionOrder, at: At) -> Inspection:
         at(stage, None)
         title = document_title(extraction, name)
         wordpieces = WordPieces(order.model)
-        chunks = chunk(extraction, title, order.settings.chunker, wordpieces.count_many, order.model.window)
+        chunks = chunks_for_model(extraction, title, order.settings.chunker, wordpieces).chunks
         if not chunks:
             raise Unreadable("no text: nothing in it that could be quoted")
     except DocumentError as error:

@@ -9,13 +9,13 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from pincite.encoders.models import Model
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.records import UNFIT, Chunk, DocumentWarning, Extraction, Prepared, Space
-from pincite.schemas.settings import DEFAULT_CHUNKER
-from pincite.tasks.chunking.chunk import chunk
+from pincite.tasks.chunking.by_model import ModelChunks, chunks_for_model, unfit_warnings
 from pincite.tasks.sandbox.child import At
 from pincite.tasks.steps.embed import EmbedOrder, embed
 from pincite.tasks.steps.lexical import term_frequencies
-from pincite.tasks.steps.prepare import unfit_warnings, wordpieces_of
+from pincite.tasks.steps.prepare import wordpieces_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,13 @@ def _chunked(order: DeriveOrder, known: Known) -> Derived:
             replace(one, tokens=tokens, over_window=tokens > window)
             for one, tokens in zip(known.chunks, counts, strict=True)
         )
-        if order.space.chunker == DEFAULT_CHUNKER and any(one.over_window for one in chunks):
+        made = ModelChunks(chunks, unfit_warnings(chunks, pieces))
+        over = not made.unfit and any(one.over_window for one in chunks)
+        if is_whole(order.space.chunker) and over:
             return Derived(known.document_id, (), (), None)
     else:
-        chunks = chunk(
-            known.extraction, known.title, order.space.chunker, pieces.count_many, order.model.window
-        )
-    return Derived(known.document_id, chunks, term_frequencies(chunks), None, unfit_warnings(chunks, pieces))
+        made = chunks_for_model(known.extraction, known.title, order.space.chunker, pieces)
+    return Derived(known.document_id, made.chunks, term_frequencies(made.chunks), None, made.unfit)
 
 
 def prepared_with(derived: Derived, extraction: Extraction) -> Prepared:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pincite.encoders.models import Model, resolve_model
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.errors import (
     ChildFailed,
     DocumentError,
@@ -17,7 +18,6 @@ from pincite.schemas.errors import (
     WorkerDied,
 )
 from pincite.schemas.records import Extraction, Space
-from pincite.schemas.settings import DEFAULT_CHUNKER
 from pincite.storage.segments.arrow_rows import Blocked, Copy, Finished, copy_of
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.spaces import Kept, spaces_of
@@ -201,7 +201,7 @@ def made_copy(
     vectors = stored if derived.vectors is None else derived.vectors
     prepared = prepared_with(derived, extraction)
     try:
-        check_invariants(prepared, vectors, space.dimension, space.chunker == DEFAULT_CHUNKER)
+        check_invariants(prepared, vectors, space.dimension, is_whole(space.chunker))
         return copy_of(replace(one, prepared=prepared, vectors=vectors), standby.kept.space_id, space)
     except (DocumentError, ValueError) as error:
         return blocked(standby, one, str(error))

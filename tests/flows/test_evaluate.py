@@ -28,11 +28,11 @@ def test_the_flow_fails_when_a_reindex_lost_an_answer(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     fill(source, {"pump.md": "# Pump\n\nMud stops the pump.", "paint.md": "# Paint\n\nThe casing is blue."})
-    reindex(str(source), str(index), Settings())
-    first = evaluate(str(index), str(questions), Settings(), return_state=True)
+    reindex(str(source), str(index), Settings(workers=1))
+    first = evaluate(str(index), str(questions), Settings(workers=1), return_state=True)
     assert first.is_completed() and "recall@4 1.000" in (first.message or "")
     (source / "paint.md").write_text("# Paint\n\nThe casing was blue.", encoding="utf-8")
-    reindex(str(source), str(index), Settings())
-    second = evaluate(str(index), str(questions), Settings(), return_state=True)
+    reindex(str(source), str(index), Settings(workers=1))
+    second = evaluate(str(index), str(questions), Settings(workers=1), return_state=True)
     assert second.is_failed() and "paint" in (second.message or "")
     assert len(kept(index)) == 2

@@ -111,7 +111,7 @@ def test_each_fault_ends_only_its_document(api: str, docs: Path, tmp_path: Path)
 
 
 def test_the_index_follows_the_folder(api: str, docs: Path, tmp_path: Path) -> None:
-    index, settings = tmp_path / "index", Settings()
+    index, settings = tmp_path / "index", Settings(workers=1)
     (docs / "gone.txt").write_text("A gasket that nobody needs.\n")
     assert reindex(docs, index, settings) == Counts(discovered=3, indexed=3)
     with Index.open(index) as opened, opened.snapshot() as before:
@@ -136,7 +136,7 @@ def test_the_index_follows_the_folder(api: str, docs: Path, tmp_path: Path) -> N
 def test_a_newer_version_that_fails_leaves_the_old_one_searchable_and_stale(
     api: str, docs: Path, tmp_path: Path
 ) -> None:
-    index, settings = tmp_path / "index", Settings()
+    index, settings = tmp_path / "index", Settings(workers=1)
     reindex(docs, index, settings)
     (docs / "seal.txt").write_bytes(b"")
 
@@ -248,7 +248,7 @@ def test_other_weights_under_the_same_index_are_refused_with_both_names(
     from pincite.schemas.errors import SpaceMismatch
 
     index = tmp_path / "index"
-    reindex(docs, index, Settings())
+    reindex(docs, index, Settings(workers=1))
     other = tmp_path / "other-model"
     shutil.copytree(resolve_model("all-MiniLM-L6-v2").folder, other)
     weights = bytearray((other / "model.safetensors").read_bytes())

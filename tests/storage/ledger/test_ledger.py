@@ -217,12 +217,14 @@ def test_a_read_only_index_folder_is_a_clear_error(tmp_path: Path, source: Path)
 
 READ = """
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from pincite.schemas.errors import PinciteError
 from pincite.storage.snapshots.index import Index
 from pincite.storage.ledger.transactions import reading, writing
 index = Index.open(Path(sys.argv[1]))
 print(index.newest_version(), flush=True)
+elsewhere = ThreadPoolExecutor(1)
 for line in sys.stdin:
     try:
         if line == "slow\\n":
@@ -232,6 +234,9 @@ for line in sys.stdin:
         elif line == "write\\n":
             with writing(index.engine) as connection:
                 connection.exec_driver_sql("UPDATE meta SET value = value")
+        elif line == "elsewhere\\n":
+            print(elsewhere.submit(index.newest_version).result(), flush=True)
+            continue
         print(index.newest_version(), flush=True)
     except PinciteError as error:
         print(type(error).__name__, error, flush=True)
@@ -266,6 +271,7 @@ def test_who_may_only_read_the_folder_reads_each_version(index: Path, source: Pa
             assert reader.stdout.readline() == "1\n"
             write("newer words")
             assert ask("read") == "2"
+            assert ask("elsewhere") == "2", "threads share what one of them opened"
             assert ask("write").startswith("UsageError the ledger can't be read or written: ")
             assert ask("slow") == "reading"
             write("newest words")

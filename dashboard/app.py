@@ -38,10 +38,12 @@ def create_app(
     threads: int = 8,
     timeout_s: float = 60.0,
     body_limits: BodyLimits | None = None,
+    loads_model: bool = False,
 ) -> FastAPI:
     """The application over the index at `path`, which is opened when the server starts.
 
-    `threads`: how many requests are worked on at once; `timeout_s`: after which one is answered with 503.
+    `threads`: how many requests are worked on at once; `timeout_s`: after which one is answered with 503;
+    `loads_model`: at the start, so that the first search need not.
     Raises `UsageError` for an endpoint in the settings that can't be used.
     """
     endpoint = endpoint_of(settings.answer, answer_key)
@@ -64,6 +66,8 @@ def create_app(
         app.state.feed = Feed(lambda: live_of(serving))
         folders = [Path(one.source) for one in read_collections(serving.index) if one.source.startswith("/")]
         threading.Thread(target=sweep, args=(folders,), name="sweep", daemon=True).start()
+        if loads_model:
+            threading.Thread(target=serving.load_model, name="model", daemon=True).start()
         if settings.schedule.cron:  # here, since each assistant has a process of `pincite mcp`
             serving.runs.start()
         try:

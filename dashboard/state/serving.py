@@ -1,5 +1,6 @@
 """Serving: what all requests share, opened when the server starts and closed when it ends."""
 
+import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from pincite.dashboard.views.passages import page_images
 from pincite.dashboard.views.source_files import keep_live_objects
 from pincite.retrieval.answers.llm_client import Endpoint
 from pincite.retrieval.searcher import Searcher
-from pincite.schemas.errors import ModelUnavailable
+from pincite.schemas.errors import ModelUnavailable, PinciteError
 from pincite.schemas.records import Configuration
 from pincite.schemas.settings import Settings, recipe
 from pincite.storage.documents.texts import StoredText
@@ -22,6 +23,8 @@ from pincite.storage.queries.overview import Overviews
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.inspection.passage_pages import PassagePage
 from pincite.tasks.steps.configuration import configuration, resolved
+
+_logger = logging.getLogger(__name__)
 
 MOST_ANSWERS = 16  # that the endpoint writes at once
 
@@ -79,6 +82,13 @@ class Serving:
         settings = resolved(self.index, self.settings)
         deadline_s = min(settings.limits.deadline_s, self.work.timeout_s * 0.8)
         return replace(settings, limits=replace(settings.limits, deadline_s=deadline_s))
+
+    def load_model(self) -> None:
+        """Before the first search needs it. Where it can't be had, searches by words still work, and say so."""
+        try:
+            self.searcher.embed_queries(["The model is loaded by a first query."])
+        except PinciteError as error:
+            _logger.warning("no search by meaning: %s", error)
 
     def close(self) -> None:
         self.runs.close()

@@ -103,7 +103,7 @@ def split(one: Path, many: Path) -> None:
 
 
 def _split(index: Index, segment: Segment, versions: dict[str, int]) -> Iterator[dict[str, object]]:
-    table = read_segment(index.path, segment.file).sort_by("document_id")
+    table = read_segment(index.places, segment.file).sort_by("document_id")
     start = 0
     for item in pc.value_counts(table["document_id"].combine_chunks()).to_pylist():
         part = table.slice(start, item["counts"])
@@ -112,7 +112,7 @@ def _split(index: Index, segment: Segment, versions: dict[str, int]) -> Iterator
             "began_version": versions[item["values"]],
             "space_id": None if segment.kind == "texts" else 1,
         }
-        yield asdict(write_segment(index.path, segment.kind, part)) | began
+        yield asdict(write_segment(index.places, segment.kind, part)) | began
 
 
 def _prepared(draw: random.Random) -> Prepared:

@@ -16,12 +16,12 @@ from pincite.dashboard.state.serving import Serving
 from pincite.encoders.models import models_here
 from pincite.flows.deployments.schedule import MIGRATE
 from pincite.schemas.errors import IndexBusy, NotFound, UsageError
-from pincite.storage.locks.run_lock import MIGRATION_FILE, holder, holder_pid
+from pincite.storage.locks.interface import LockName
 from pincite.storage.migration.state import newest_migration
 from pincite.storage.migration.state import waive as waive_documents
 from pincite.storage.migration.status import MigrationStatus, status_of
 from pincite.storage.snapshots.spaces import Kept, spaces_of
-from pincite.tasks.chunking.chunk import STRATEGIES
+from pincite.tasks.chunking.chunk import strategies
 from pincite.tasks.migration.plan import VERBS, MigrationOptions, Way, heading, require
 from pincite.tasks.steps.configuration import advice
 
@@ -63,7 +63,7 @@ def seen(served: Serving) -> Seen:
         status,
         ways=tuple(way for way in VERBS if _fits(served, way)),
         advice=advice(served.settings, status.spaces[0]),
-        offered=Offered(models(status.spaces), STRATEGIES, tuple(question_files(served))),
+        offered=Offered(models(status.spaces), strategies(), tuple(question_files(served))),
         orders=tuple(_orders(served)),
     )
 
@@ -150,14 +150,14 @@ def cancel(served: Serving) -> None:
 
     Raises `NotFound` when there is none, and `UsageError` for one of another machine.
     """
-    index = served.index.path
+    lock = served.index.lock
     if orders := [one for one in _orders(served) if not one.over]:
         for one in orders:
             served.runs.withdraw(one.order)
         return
-    if not (who := holder(index, MIGRATION_FILE)):
+    if not (who := lock.holder(LockName.MIGRATION)):
         raise NotFound("no migration is at work")
-    pid = holder_pid(index, MIGRATION_FILE)
+    pid = lock.holder_pid(LockName.MIGRATION)
     if pid is None:
         raise UsageError(f"the migration is not at work on this machine: {who}. Cancel it there")
     with suppress(ProcessLookupError):
@@ -165,7 +165,7 @@ def cancel(served: Serving) -> None:
 
 
 def _require_free(served: Serving) -> None:
-    if who := holder(served.index.path, MIGRATION_FILE):
+    if who := served.index.lock.holder(LockName.MIGRATION):
         raise IndexBusy(f"a migration is at work: {who}. Wait until it ends, or cancel it")
     if order := next((one for one in _orders(served) if not one.over), None):
         raise IndexBusy(f"{order.words!r} was asked for and is not done: wait until it ends, or cancel it")

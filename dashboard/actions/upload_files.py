@@ -18,6 +18,7 @@ from typing import BinaryIO
 from pincite.schemas.display import one_line
 from pincite.schemas.errors import NotFound, UsageError
 from pincite.schemas.records import Collection
+from pincite.tasks.sources.left_out import INDEX_NAMES, is_left_out
 
 _DRAFT = re.compile(r"\.[0-9a-f]{16}\.upload")
 _logger = logging.getLogger(__name__)
@@ -36,6 +37,10 @@ def checked_name(name: str) -> str:
         raise UsageError(f"{one_line(name)} names a folder: only a file name is taken")
     if name.startswith("."):
         raise UsageError(f"{one_line(name)} begins with a dot: hidden files are not indexed")
+    if is_left_out(name) or name in INDEX_NAMES:
+        raise UsageError(
+            f"{one_line(name)} is a name that a program gives to its own files: it is never indexed"
+        )
     if not name.isprintable() or len(os.fsencode(name)) > LONGEST_NAME:
         raise UsageError(f"{one_line(name)[:80]} can't be a file's name here: rename it")
     return name

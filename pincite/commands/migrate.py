@@ -22,7 +22,7 @@ from pincite.schemas.counting import counted
 from pincite.schemas.errors import IndexBusy, UsageError
 from pincite.schemas.records import Space
 from pincite.schemas.settings import Settings
-from pincite.storage.locks.run_lock import MIGRATION_FILE, holder
+from pincite.storage.locks.interface import LockName
 from pincite.storage.migration.state import newest_migration
 from pincite.storage.migration.status import MigrationStatus, status_of
 from pincite.storage.queries.index_report import index_report
@@ -82,34 +82,30 @@ def migrate(
         chunker or "",
         say=complain,
     )
-    went = True
-    if status:
-        Index.open(index).close()
-    else:
-        went = _do(index, chosen[0] if chosen else "forward", choice)
-    _report(index, json)
+    with Index.open(index) as opened:
+        went = status or _do(opened, chosen[0] if chosen else "forward", choice)
+        _report(opened, json)
     if not went:
         raise typer.Exit(ExitCode.FELL_SHORT)
 
 
-def _do(path: Path, way: Way, choice: MigrationOptions) -> bool:
+def _do(index: Index, way: Way, choice: MigrationOptions) -> bool:
     """Whether it came to what was asked for. A Prefect server is started only for what takes a while."""
     settings = load_settings()
-    with Index.open(path) as index:
-        to = heading(index, settings, choice)
-        due = require(index, way, to, choice)
-        plan = _plan(index, way, to) if due and way in ("forward", "rollback") else ""
-        if due and (busy := holder(index.path, MIGRATION_FILE)):
-            raise IndexBusy(f"a migration of {path} is at work: {busy}. Wait until it ends")
+    to = heading(index, settings, choice)
+    due = require(index, way, to, choice)
+    plan = _plan(index, way, to) if due and way in ("forward", "rollback") else ""
+    if due and (busy := index.lock.holder(LockName.MIGRATION)):
+        raise IndexBusy(f"a migration of {index.path} is at work: {busy}. Wait until it ends")
     if not due:
         complain("the index is of that model and chunker already: there is nothing to migrate")
         return True
-    if way in ("abort", "remove-old") or (way == "rollback" and is_level(path)):
+    if way in ("abort", "remove-old") or (way == "rollback" and is_level(index)):
         from pincite.flows.migration import carry_out, went  # brings what evaluates
 
-        return went(carry_out(path, way, settings, choice), way, choice)
+        return went(carry_out(index, way, settings, choice), way, choice)
     complain(f"{plan}; Prefect is being started")
-    return _run(path, way, choice)
+    return _run(index, way, choice)
 
 
 def _plan(index: Index, way: Way, to: Settings) -> str:
@@ -123,15 +119,15 @@ def _plan(index: Index, way: Way, to: Settings) -> str:
     return f"to {to.model}, {to.chunker}: {much}"
 
 
-def _run(path: Path, way: Way, choice: MigrationOptions) -> bool:
+def _run(index: Index, way: Way, choice: MigrationOptions) -> bool:
     """As a run of the flow, with a bar of what the ledger says of it."""
     from pincite.flows.prefect_server.server import prefect_api
 
-    with telling(path, way), prefect_api(path.resolve() / "prefect"):
+    with telling(index, way), prefect_api(index.path.resolve() / "prefect"):
         from pincite.flows.migrate import run_here
 
         try:
-            return run_here(path, way, **choice.parameters())
+            return run_here(index, way, **choice.parameters())
         except KeyboardInterrupt:  # which ends any command with exit code 130
             complain(
                 "interrupted: what was built stays, `pincite migrate` goes on; --status says how it stands"
@@ -143,9 +139,8 @@ def _called(space: Space) -> str:
     return f"{space.model}, {space.chunker}"
 
 
-def _report(path: Path, as_json: bool) -> None:
-    with Index.open(path) as index:
-        status = status_of(index)
+def _report(index: Index, as_json: bool) -> None:
+    status = status_of(index)
     if as_json:
         print_json(_as_json(status))
     else:

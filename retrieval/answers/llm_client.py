@@ -4,7 +4,6 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html; the prompt goes 
 `pincite ask` prints it. Nothing is sent but that prompt, the model's name and the key.
 """
 
-import ipaddress
 import json
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from pincite.schemas.addresses import is_loopback
 from pincite.schemas.errors import AnswerFailed, UsageError
 from pincite.schemas.settings import Answer
 
@@ -78,7 +78,13 @@ def stream_answer(endpoint: Endpoint, prompt: str) -> Iterator[str]:
     deadline = time.monotonic() + settings.deadline_s
     try:
         with (
-            httpx.Client(timeout=settings.timeout_s, trust_env=not _is_loopback(url)) as client,
+            httpx.Client(
+                timeout=settings.timeout_s,
+                follow_redirects=False,
+                trust_env=not is_loopback(
+                    settings.base_url
+                ),  # no proxy stands between this machine and itself
+            ) as client,
             client.stream("POST", url, json=body, headers=headers) as response,
         ):
             if response.status_code != 200:
@@ -91,15 +97,6 @@ def stream_answer(endpoint: Endpoint, prompt: str) -> Iterator[str]:
         if isinstance(error, httpx.ConnectError):
             raise _failed(endpoint, f"can't be reached ({reason}): is it running?") from error
         raise _failed(endpoint, f"broke off ({reason}): ask again") from error
-
-
-def _is_loopback(url: str) -> bool:
-    """Whether it is this machine, which no proxy of the environment can reach."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _bounded(endpoint: Endpoint, pieces: Iterator[str]) -> Iterator[str]:
@@ -115,10 +112,7 @@ def _bounded(endpoint: Endpoint, pieces: Iterator[str]) -> Iterator[str]:
 
 
 def _pieces(endpoint: Endpoint, response: httpx.Response, deadline: float) -> Iterator[str]:
-    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type == "text/html":  # the sign-in of a proxy, or a page beside the API
-        raise _failed(endpoint, f"answered {media_type}, not a chat completion: is base_url right?")
-    if media_type == "application/json":  # it does not stream
+    if "application/json" in response.headers.get("content-type", ""):  # it does not stream
         whole = b"".join(_within(endpoint, response, deadline))
         yield from _contents(endpoint, _parsed(endpoint, whole), "message")
         return

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pincite.storage.locks.run_lock import MIGRATION_FILE, holder
+from pincite.storage.locks.interface import LockName
 from pincite.storage.migration.cut_over import SpaceProgress, progress_of
 from pincite.storage.migration.state import Blocker, Migration, blockers, changed_since_gate, newest_migration
 from pincite.storage.snapshots.index import Index
@@ -34,5 +34,5 @@ def status_of(index: Index) -> MigrationStatus:
         progress=progress_of(index, migration) if migration else None,
         blockers=blockers(index, migration) if migration else (),
         changed=changed_since_gate(index, migration) if migration else 0,
-        at_work=holder(index.path, MIGRATION_FILE),
+        at_work=index.lock.holder(LockName.MIGRATION),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pincite.cli import COMMANDS, GROUPS
+from pincite.command_list import COMMANDS, GROUPS
 from tests.commands import ROOT, SAMPLES, Pincite
 
 BROKEN = {

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from pincite.cli import COMMANDS, GROUPS
+from pincite.command_list import COMMANDS, GROUPS
 from tests.commands import ROOT, Pincite
 
 HEAVY = {"pyarrow", "pdfplumber", "torch", "prefect", "fastapi", "mcp", "sqlalchemy", "duckdb"}

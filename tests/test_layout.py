@@ -155,3 +155,22 @@ def test_a_public_class_name_has_one_meaning() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+def functions() -> Iterator[tuple[Path, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for path in code():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield path, node
+
+
+def test_all_but_a_few_functions_fit_a_screen() -> None:
+    lines = [(node.end_lineno or 0) - node.lineno + 1 for _, node in functions()]
+    assert sum(count <= 40 for count in lines) / len(lines) >= 0.994
+
+
+def test_every_function_is_annotated() -> None:
+    for path, node in functions():
+        given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        bare = {one.arg for one in given if one.annotation is None} - {"self", "cls"}
+        assert not bare and node.returns is not None, f"{path}: {node.name} {sorted(bare)}"

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import threading
+import unicodedata
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -20,7 +21,11 @@ def connect(path: Path) -> sa.Engine:
     """
     url = sa.URL.create("sqlite", database=str(path))
     engine = sa.create_engine(
-        url, creator=lambda: _connection(path), poolclass=sa.pool.QueuePool, pool_size=4, max_overflow=60
+        url,
+        creator=lambda: _with_functions(_connection(path)),
+        poolclass=sa.pool.QueuePool,
+        pool_size=4,
+        max_overflow=60,
     )
 
     @sa.event.listens_for(engine, "checkin")
@@ -56,6 +61,16 @@ class _Look:
     def at(cls, path: Path) -> "_Look":
         status = path.stat()
         return cls(path, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def folded(text: str) -> str:
+    """The text as it is compared where case does not matter, in every script; SQLite itself folds ASCII alone."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _with_functions(connection: sqlite3.Connection) -> sqlite3.Connection:
+    connection.create_function("folded", 1, folded, deterministic=True)
+    return connection
 
 
 def _connection(path: Path) -> sqlite3.Connection:

@@ -42,6 +42,14 @@ class Model:
     document_prompt: str = ""  # put before each text that is not a query
 
 
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """A model as another process is told of it, which finds the weights by itself."""
+
+    setting: str  # a known name, or the folder
+    fingerprint: str
+
+
 def resolve_model(name: str) -> Model:
     """The model that `name` means: a known name, an alias, a plug-in's, or an existing folder; "" is the default one.
 
@@ -63,6 +71,26 @@ def resolve_model(name: str) -> Model:
         )
     folder = folder.resolve()
     return _read_folder(folder.name, folder)
+
+
+def name_of(model: Model) -> ModelName:
+    """What another process is told of a model."""
+    row = _row_named(model.name)
+    packaged = row is not None and model.folder == _packaged_folder(row)
+    known = packaged or model.kind.startswith(PLUGIN)
+    return ModelName(model.name if known else str(model.folder), model.fingerprint)
+
+
+@lru_cache(maxsize=4)
+def model_here(name: ModelName) -> Model:
+    """The model that another process means. Raises `ModelUnavailable` where it is not here, or is another one."""
+    model = resolve_model(name.setting)
+    if model.fingerprint != name.fingerprint:
+        raise ModelUnavailable(
+            f"the weights of {name.setting} here are {model.fingerprint[:12]}, not {name.fingerprint[:12]}: put the "
+            "same files there"
+        )
+    return model
 
 
 def models_here() -> tuple[str, ...]:

@@ -8,7 +8,6 @@ yesterday, last tuesday       at the end of that day
 
 import re
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -35,13 +34,10 @@ def former_moment(index: Index, version: int | None, at: str | None) -> Moment |
     return index.moment(version, end_of(at))
 
 
-def former_version(index: Path, version: int | None, at: str | None) -> int | None:
-    """The same as a version, for who opens the index by itself."""
-    if at is None:
-        return version
-    with Index.open(index) as opened:
-        moment = former_moment(opened, version, at)
-    return moment.version if moment else None
+def former_version(index: Index, version: int | None, at: str | None) -> int | None:
+    """The same as a version; the one that is named is not looked for."""
+    moment = None if at is None else former_moment(index, version, at)
+    return moment.version if moment else version
 
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

@@ -16,7 +16,7 @@ from pincite.dashboard.state.serving import Serving
 from pincite.encoders.models import models_here
 from pincite.flows.deployments.schedule import MIGRATE
 from pincite.schemas.errors import IndexBusy, NotFound, UsageError
-from pincite.storage.locks.run_lock import MIGRATION_FILE, holder, holder_pid
+from pincite.storage.locks.interface import LockName
 from pincite.storage.migration.cut_over import SpaceProgress, progress_of
 from pincite.storage.migration.state import Blocker, Migration, blockers, changed_since_gate, newest_migration
 from pincite.storage.migration.state import waive as waive_documents
@@ -91,7 +91,7 @@ def seen(served: Serving) -> Seen:
         level=progress_of(index, migration) if migration and kept else None,
         blockers=blockers(index, migration) if migration else (),
         changed=changed_since_gate(index, migration) if migration and migration.state == "building" else 0,
-        at_work=holder(index.path, MIGRATION_FILE),
+        at_work=index.lock.holder(LockName.MIGRATION),
         ways=tuple(one for one in WAYS if one != "forward" and _fits(served, one)),
         advice=advice(served.settings, spaces[0]),
         offered=Offered(models(spaces), strategies(), tuple(question_files(served))),
@@ -201,14 +201,14 @@ def cancel(served: Serving) -> None:
 
     Raises `NotFound` when there is none, and `UsageError` for one of another machine.
     """
-    index = served.index.path
+    lock = served.index.lock
     if orders := [one for one in _orders(served) if not one.over]:
         for one in orders:
             served.runs.withdraw(one.order)
         return
-    if not (who := holder(index, MIGRATION_FILE)):
+    if not (who := lock.holder(LockName.MIGRATION)):
         raise NotFound("no migration is at work")
-    pid = holder_pid(index, MIGRATION_FILE)
+    pid = lock.holder_pid(LockName.MIGRATION)
     if pid is None:
         raise UsageError(f"the migration is not at work on this machine: {who}. Cancel it there")
     with suppress(ProcessLookupError):
@@ -216,7 +216,7 @@ def cancel(served: Serving) -> None:
 
 
 def _require_free(served: Serving) -> None:
-    if who := holder(served.index.path, MIGRATION_FILE):
+    if who := served.index.lock.holder(LockName.MIGRATION):
         raise IndexBusy(f"a migration is at work: {who}. Wait until it ends, or cancel it")
     if order := next((one for one in _orders(served) if not one.over), None):
         raise IndexBusy(f"{order.words!r} was asked for and is not done: wait until it ends, or cancel it")

@@ -14,7 +14,7 @@ from pincite.dashboard.views.page_images import Sheets
 from pincite.dashboard.views.passages import page_images
 from pincite.dashboard.views.source_files import keep_live_objects
 from pincite.retrieval.answers.llm_client import Endpoint
-from pincite.retrieval.searcher import Searcher, open_index
+from pincite.retrieval.searcher import Searcher
 from pincite.schemas.errors import ModelUnavailable, PinciteError
 from pincite.schemas.records import Configuration
 from pincite.schemas.settings import Settings, recipe
@@ -45,13 +45,13 @@ class Serving:
     _known: dict[str, Any] = field(default_factory=dict)  # the configuration at a version
 
     @classmethod
-    def open(cls, index: Path, settings: Settings, endpoint: Endpoint | None, work: Work) -> "Serving":
+    def open(cls, path: Path, settings: Settings, endpoint: Endpoint | None, work: Work) -> "Serving":
         """Raises `UsageError` when there is no index."""
-        opened = Index.open(index)
+        opened = Index.open(path)
         answers = Work(MOST_ANSWERS, waiting=0)
-        searcher = open_index(index, settings)
+        searcher = Searcher(opened, settings)
         overviews = Overviews(opened)
-        return cls(opened, searcher, settings, endpoint, work, answers, Runs(index), Sheets(), overviews)
+        return cls(opened, searcher, settings, endpoint, work, answers, Runs(str(path)), Sheets(), overviews)
 
     def current(self) -> Configuration:
         """What documents would be made with now; the space is not compared while the model is not here."""
@@ -79,7 +79,7 @@ class Serving:
 
         Where the machine gives the child no core it may take longer (`sandbox.pool`): the request ends first then.
         """
-        settings = resolved(self.index.path, self.settings)
+        settings = resolved(self.index, self.settings)
         deadline_s = min(settings.limits.deadline_s, self.work.timeout_s * 0.8)
         return replace(settings, limits=replace(settings.limits, deadline_s=deadline_s))
 

@@ -23,7 +23,7 @@ from pincite.schemas.counting import counted
 from pincite.schemas.errors import IndexBusy, UsageError
 from pincite.schemas.records import Space
 from pincite.schemas.settings import Settings
-from pincite.storage.locks.run_lock import MIGRATION_FILE, holder
+from pincite.storage.locks.interface import LockName
 from pincite.storage.migration.cut_over import SpaceProgress as Level
 from pincite.storage.migration.cut_over import progress_of
 from pincite.storage.migration.state import Blocker, Migration, blockers, changed_since_gate, newest_migration
@@ -85,34 +85,30 @@ def migrate(
         chunker or "",
         say=complain,
     )
-    went = True
-    if status:
-        Index.open(index).close()
-    else:
-        went = _do(index, chosen[0] if chosen else "forward", choice)
-    _report(index, json)
+    with Index.open(index) as opened:
+        went = status or _do(opened, chosen[0] if chosen else "forward", choice)
+        _report(opened, json)
     if not went:
         raise typer.Exit(ExitCode.FELL_SHORT)
 
 
-def _do(path: Path, way: Way, choice: MigrationOptions) -> bool:
+def _do(index: Index, way: Way, choice: MigrationOptions) -> bool:
     """Whether it came to what was asked for. A Prefect server is started only for what takes a while."""
     settings = load_settings()
-    with Index.open(path) as index:
-        to = heading(index, settings, choice)
-        due = require(index, way, to, choice)
-        plan = _plan(index, way, to) if due and way in ("forward", "rollback") else ""
-        if due and (busy := holder(index.path, MIGRATION_FILE)):
-            raise IndexBusy(f"a migration of {path} is at work: {busy}. Wait until it ends")
+    to = heading(index, settings, choice)
+    due = require(index, way, to, choice)
+    plan = _plan(index, way, to) if due and way in ("forward", "rollback") else ""
+    if due and (busy := index.lock.holder(LockName.MIGRATION)):
+        raise IndexBusy(f"a migration of {index.path} is at work: {busy}. Wait until it ends")
     if not due:
         complain("the index is of that model and chunker already: there is nothing to migrate")
         return True
-    if way in ("abort", "remove-old") or (way == "rollback" and is_level(path)):
+    if way in ("abort", "remove-old") or (way == "rollback" and is_level(index)):
         from pincite.flows.migration import carry_out, went  # brings what evaluates
 
-        return went(carry_out(path, way, settings, choice), way, choice)
+        return went(carry_out(index, way, settings, choice), way, choice)
     complain(f"{plan}; Prefect is being started")
-    return _run(path, way, choice)
+    return _run(index, way, choice)
 
 
 def _plan(index: Index, way: Way, to: Settings) -> str:
@@ -126,16 +122,16 @@ def _plan(index: Index, way: Way, to: Settings) -> str:
     return f"to {to.model}, {to.chunker}: {much}"
 
 
-def _run(path: Path, way: Way, choice: MigrationOptions) -> bool:
+def _run(index: Index, way: Way, choice: MigrationOptions) -> bool:
     """As a run of the flow, with a bar of what the ledger says of it."""
     from pincite.flows.prefect_server.server import prefect_api
 
-    with telling(path, way), prefect_api(path.resolve() / "prefect"):
+    with telling(index, way), prefect_api(index.path.resolve() / "prefect"):
         from pincite.flows.migrate import run_here
 
         try:
             return run_here(
-                path,
+                index,
                 way,
                 model=choice.model or None,
                 chunker=choice.chunker or None,
@@ -157,15 +153,14 @@ def _called(space: Space) -> str:
     return f"{space.model}, {space.chunker}"
 
 
-def _report(path: Path, as_json: bool) -> None:
-    with Index.open(path) as index:
-        migration = newest_migration(index)
-        live = spaces_of(index)[0]
-        level = progress_of(index, migration) if migration else None
-        blocking = blockers(index, migration) if migration else ()
-        kept = [one.space for one in spaces_of(index) if not one.live]
-        at_work = holder(index.path, MIGRATION_FILE)
-        changed = changed_since_gate(index, migration) if migration else 0
+def _report(index: Index, as_json: bool) -> None:
+    migration = newest_migration(index)
+    live = spaces_of(index)[0]
+    level = progress_of(index, migration) if migration else None
+    blocking = blockers(index, migration) if migration else ()
+    kept = [one.space for one in spaces_of(index) if not one.live]
+    at_work = index.lock.holder(LockName.MIGRATION)
+    changed = changed_since_gate(index, migration) if migration else 0
     if as_json:
         print_json(
             {

@@ -1,7 +1,6 @@
 """`pincite search`."""
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -18,9 +17,10 @@ from pincite.console import (
 )
 from pincite.flows.settings import load_settings
 from pincite.retrieval.filters import Filters
-from pincite.retrieval.searcher import open_index
+from pincite.retrieval.searcher import Searcher
 from pincite.schemas.locators import char_fragment
 from pincite.schemas.records import Hit
+from pincite.storage.snapshots.index import Index
 from pincite.time_travel_options import AtOption, VersionOption, former_version
 
 
@@ -43,7 +43,10 @@ def search(
 ) -> None:
     """Find passages; each comes with the place where it stands."""
     settings = load_settings()
-    with open_index(Path(index), settings, former_version(index, version, at)) as searcher:
+    with (
+        Index.open(index) as opened,
+        Searcher(opened, settings, former_version(opened, version, at)) as searcher,
+    ):
         results = searcher.search(query, mode=mode, k=k, threshold=threshold, filters=filters, rerank=rerank)
     if json:
         hits = [asdict(hit) for hit in results.hits]

@@ -85,8 +85,7 @@ def _matching(wanted: Wanted, live_space: tuple[int, Space], current: Current) -
         if value := getattr(wanted, name):
             query = query.where(documents.c[name] == value)
     for word in wanted.words[:MOST_WORDS].split():
-        path = sa.func.folded(documents.c.path, type_=sa.Text)
-        query = query.where(path.contains(transactions.folded(word), autoescape=True))
+        query = query.where(documents.c.path.icontains(word, autoescape=True))
     return query
 
 

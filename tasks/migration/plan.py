@@ -97,11 +97,10 @@ def require_switched(index: Index) -> Migration:
     return migration
 
 
-def is_level(path: Path) -> bool:
+def is_level(index: Index) -> bool:
     """Whether the way back needs no work: the old space has all that the one has that is searched."""
-    with Index.open(path) as index:
-        migration = require_switched(index)
-        return not missing(index, migration, migration.source.space_id)
+    migration = require_switched(index)
+    return not missing(index, migration, migration.source.space_id)
 
 
 def _is_due(index: Index, settings: Settings, choice: MigrationOptions) -> bool:

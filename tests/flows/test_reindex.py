@@ -13,12 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from pincite.schemas.records import Counts
+from pincite.schemas.records import Collection, Counts
 from pincite.schemas.settings import Limits, Settings
 from pincite.storage.checks.verify import verify
 from pincite.storage.queries.index_report import DocumentReport, document_reports, index_report
 from pincite.storage.snapshots.index import Index
+from pincite.tasks.reindex import SourceUpdate
 from pincite.tasks.sandbox.pool import tagged_processes
+from pincite.tasks.steps.configuration import made_or_opened
+from pincite.tasks.steps.plan import UpdateRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = {
@@ -40,7 +43,9 @@ FAULTY = Settings(
 def reindex(source: Path, index: Path, settings: Settings, retry: tuple[str, ...] | None = None) -> Counts:
     from pincite.flows.reindex import reindex as flow
 
-    flow(str(source), str(index), settings, retry)
+    collection = Collection(source.name, str(source.resolve()))
+    with made_or_opened(index, settings) as opened:
+        flow(SourceUpdate(opened, collection, settings, UpdateRequest(retry)))
     with Index.open(index) as opened:
         run = index_report(opened, None).last_run
     assert run is not None and run["state"] == "completed"

@@ -14,6 +14,7 @@ from pincite.schemas.errors import IndexBroken, IndexBusy, PinciteError, SpaceMi
 from pincite.schemas.records import Counts
 from pincite.storage.checks.verify import verify
 from pincite.storage.ledger import schema, transactions
+from pincite.storage.ledger.sqlite import connect
 from pincite.storage.segments.segment import FOLDER
 from pincite.storage.snapshots.index import LEDGER_FILE, Index
 from tests.storage.building import (
@@ -76,7 +77,7 @@ def test_a_ledger_of_another_schema_version_is_refused_and_left_as_it_is(index: 
     ):
         with pytest.raises(IndexBroken, match="schema version 7, this Pincite reads 3"):
             use()
-    with transactions.connect(index / LEDGER_FILE).connect() as raw:
+    with connect(index / LEDGER_FILE).connect() as raw:
         assert not sa.inspect(raw).has_table("attempts")
     raw.engine.dispose()
 

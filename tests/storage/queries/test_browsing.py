@@ -111,11 +111,3 @@ def test_counts_are_kept_until_somebody_writes(index: Path, tmp_path: Path) -> N
             connection.execute(schema.revisions.update().values(ended_version=0))
         assert overviews.now(None).chunks == 0 and first.chunks > 0
         overviews.close()
-
-
-@pytest.mark.parametrize("word", ["звіт", "ЗВІТ", "насос", "plain", "straße", "STRASSE"])
-def test_words_are_found_in_any_case_of_any_script(tmp_path: Path, word: str) -> None:
-    fill(tmp_path / "docs", {"Звіт про НАСОС.txt": "one", "Plain REPORT.txt": "two", "Straße.txt": "three"})
-    reindex(tmp_path / "index", tmp_path / "docs")
-    with Index.open(tmp_path / "index") as index:
-        assert len(browse(index, None, Wanted(words=word)).documents) == 1

@@ -31,6 +31,7 @@ INPUTS: dict[str, Callable[[int], str]] = {
     "struck.html": lambda size: "<s>x</s>y" * (size // 9),
     "classes.vtt": lambda size: HEAD + "<v" + ".a" * (size // 2),
     "voices.vtt": lambda size: HEAD + "<v " * (size // 3) + "x",
+    "addresses.eml": lambda size: f"Subject: x\nTo: {'a,' * (size // 2)}\n\nwords\n",
     "parameters.eml": lambda size: (
         f"Subject: x\nContent-Type: text/calendar\n\nBEGIN:VEVENT\nSUMMARY{';A=b' * (size // 4)}\n"
     ),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from tests.pincite.conftest import Pincite
+from tests.commands import Pincite
 from tests.storage.building import fill
 
 

@@ -7,13 +7,15 @@ from pincite.storage.checks.verify import verify
 from pincite.storage.maintenance.compaction import Compacted
 from pincite.storage.maintenance.vacuum import Vacuumed
 from pincite.storage.maintenance.whole_index import compact_index, vacuum_index
+from pincite.storage.queries.index_report import index_report
 from pincite.storage.snapshots.index import Index
 
 
 def compacted(index: Path) -> Compacted:
     with Index.open(index) as opened:
         done = compact_index(opened)
-    assert done is not None
+        last = index_report(opened, None).last_run
+    assert done is not None and last is not None and last["state"] == "completed"
     return done
 
 

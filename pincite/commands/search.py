@@ -1,7 +1,7 @@
 """`pincite search`."""
 
 from dataclasses import asdict
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,13 +15,12 @@ from pincite.console import (
     print_json,
     say,
 )
-from pincite.flows.settings import load_settings
-from pincite.retrieval.filters import Filters
-from pincite.retrieval.searcher import Searcher
 from pincite.schemas.locators import char_fragment
 from pincite.schemas.records import Hit
-from pincite.storage.snapshots.index import Index
 from pincite.time_travel_options import AtOption, VersionOption, former_version
+
+if TYPE_CHECKING:  # the help of the command needs no library of the search
+    from pincite.retrieval.filters import Filters
 
 
 @with_filters
@@ -39,9 +38,13 @@ def search(
     at: AtOption = None,
     json: JsonOption = False,
     *,
-    filters: Filters,
+    filters: "Filters",
 ) -> None:
     """Find passages; each comes with the place where it stands."""
+    from pincite.flows.settings import load_settings
+    from pincite.retrieval.searcher import Searcher
+    from pincite.storage.snapshots.index import Index
+
     settings = load_settings()
     with (
         Index.open(index) as opened,

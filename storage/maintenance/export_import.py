@@ -24,6 +24,7 @@ import sqlalchemy as sa
 
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import IndexBroken, PinciteError, UsageError
+from pincite.schemas.file_mode import umask
 from pincite.schemas.tables import SEGMENT_SCHEMAS
 from pincite.storage.ledger import schema, transactions
 from pincite.storage.ledger.sqlite import connect
@@ -267,7 +268,7 @@ def export_parquet(index: Index, target: Path, version: int | None = None) -> di
                         rows = snapshot.rows(segment).cast(schema)
                         writer.write_table(rows, row_group_size=_ROW_GROUP)
                         counts[kind] += rows.num_rows
-            os.chmod(draft, 0o755)
+            os.chmod(draft, 0o777 & ~umask())
             os.replace(draft, target)
     except (PinciteError, OSError):
         _remove(draft)

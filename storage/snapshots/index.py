@@ -201,7 +201,7 @@ def _make_folder(path: Path) -> None:
     except UnicodeEncodeError as error:
         raise UsageError(f"the index folder {path!r} has a name that is not UTF-8: choose another") from error
     with writable(path):
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)  # it quotes all documents
 
 
 def has_index(path: Path) -> bool:

@@ -11,6 +11,7 @@ from pincite.dashboard.api.run_models import FromRecord, OrderBody, RunBody, run
 from pincite.dashboard.http.problems import READS, described
 from pincite.dashboard.state.progress_feed import live_of
 from pincite.dashboard.state.serving import Served, Serving
+from pincite.schemas.records import Space
 
 router = APIRouter(tags=["status"])
 
@@ -37,12 +38,16 @@ class ScheduleBody(BaseModel):
     timezone: str
 
 
+def _as_dict(space: Space | dict[str, str | int]) -> dict[str, str | int]:
+    return asdict(space) if isinstance(space, Space) else space
+
+
 class IndexCounts(FromRecord):
     """Counts of the whole index, all of one moment; `documents` is the sum of `states`."""
 
     version: int
     committed_at: float | None
-    space: Annotated[dict[str, str | int], BeforeValidator(asdict)]
+    space: Annotated[dict[str, str | int], BeforeValidator(_as_dict)]
     documents: int
     states: dict[str, int]
     stale: dict[str, int] = Field(description="documents that can be found and are not current, by why")

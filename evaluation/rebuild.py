@@ -11,9 +11,10 @@ from tempfile import TemporaryDirectory
 from pincite.encoders.embedding import Embedder, load_embedder
 from pincite.encoders.models import Model, resolve_model
 from pincite.encoders.wordpieces import WordPieces
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.errors import IndexBroken
 from pincite.schemas.records import Extraction, Job, Policy, Prepared, SourceFile
-from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
+from pincite.schemas.settings import Settings
 from pincite.storage.documents.extractions import read_extractions
 from pincite.storage.runs.commit import lease, publish
 from pincite.storage.runs.registration import register
@@ -106,7 +107,7 @@ class _Builder:
         )
         vectors = self._embedder.embed([one.text for one in chunks])
         if chunks:
-            whole = settings.chunker == DEFAULT_CHUNKER
+            whole = is_whole(settings.chunker)
             check_invariants(prepared, vectors, wordpieces.model.dimension, whole)
         return Finished(job, document.title, prepared, vectors)
 

@@ -4,17 +4,53 @@ import http.client
 import json
 import socket
 import threading
+import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from pincite.schemas.addresses import is_loopback
 from pincite.schemas.counting import counted
+from pincite.schemas.errors import IndexBusy, PinciteError
 from pincite.schemas.records import CollectionOutcome
 from pincite.schemas.settings import Notify
 from pincite.storage.queries.index_report import failures_since
 from pincite.storage.snapshots.index import Index
 
 MOST_DOCUMENTS = 100
+
+
+@dataclass
+class RunNotice:
+    """What is to be told of runs, filled while they go on."""
+
+    outcomes: list[CollectionOutcome] = field(default_factory=list)
+    error: str = ""  # what went wrong with all of them
+
+
+@contextmanager
+def telling(index: Index, notify: Notify, warn: Callable[[str], object]) -> Iterator[RunNotice]:
+    """Tells what failed in the runs of the block when it ends, by itself or by an error of theirs.
+
+    `warn` hears when it could not be told. Of an index that another run has, what came before is told.
+    """
+    told, since = RunNotice(), time.time()
+    try:
+        yield told
+    except PinciteError as error:
+        if not isinstance(error, IndexBusy):
+            told.error = str(error)
+        if told.error or told.outcomes:
+            _tell(index, notify, told, since, warn)
+        raise
+    _tell(index, notify, told, since, warn)
+
+
+def _tell(index: Index, notify: Notify, told: RunNotice, since: float, warn: Callable[[str], object]) -> None:
+    report = failure_report(index, told.outcomes, since, told.error)
+    if report and (warning := tell(notify, report)):
+        warn(warning)
 
 
 def failure_report(

@@ -31,9 +31,10 @@ from pincite.storage.queries.index_report import (
 )
 from pincite.storage.runs.collections import read_collections, require_known
 from pincite.storage.snapshots.index import Index
-from pincite.tasks.steps.configuration import configuration
-from pincite.tasks.steps.plan import CollectionChoice, chosen_collections
-from pincite.updating import RunOptions, bring_up_to_date, chosen_failures, known_collections, summed
+from pincite.tasks.steps.configuration import configuration, require_space_of
+from pincite.tasks.steps.plan import CollectionChoice, UpdateRequest
+from pincite.tasks.update import opened_for
+from pincite.updating import RunOptions, bring_up_to_date, chosen_failures, summed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -130,8 +131,9 @@ class OpenIndex:
             None if include is None else tuple(include),
             None if exclude is None else tuple(exclude),
         )
-        chosen = chosen_collections(known_collections(self.path), self.settings, given)
-        return self._run(chosen, None, confirmed_deletions, progress)
+        request = UpdateRequest(confirmed_deletions=confirmed_deletions)
+        with opened_for(self.path, self.settings, given) as (opened, chosen):
+            return self._run(opened, chosen, request, progress)
 
     def retry(
         self,
@@ -154,7 +156,8 @@ class OpenIndex:
         sources = {one.source for one in chosen}
         collections = [one for one in read_collections(index) if one.source in sources]
         ids = tuple(sorted(one.document_id for one in chosen))
-        return self._run(collections, ids, None, progress)
+        require_space_of(index, self.settings)
+        return self._run(index, collections, UpdateRequest(retry=ids), progress)
 
     def search(
         self,
@@ -262,9 +265,9 @@ class OpenIndex:
 
     def _run(
         self,
+        index: Index,
         collections: Sequence[Collection],
-        retry: tuple[str, ...] | None,
-        confirmed_deletions: int | None,
+        request: UpdateRequest,
         told: Callable[[UpdateProgress], None] | None,
     ) -> Counts:
         @contextmanager
@@ -272,11 +275,9 @@ class OpenIndex:
             with _following(opened, source, told) if told else nullcontext():
                 yield
 
-        options = RunOptions(retry, confirmed_deletions, during)
+        options = RunOptions(request, during)
         with self._updating:  # Prefect's settings are those of one run
-            done = _outside_of_a_loop(
-                lambda: bring_up_to_date(collections, self.path, self.settings, options)
-            )
+            done = _outside_of_a_loop(lambda: bring_up_to_date(index, collections, self.settings, options))
         if errors := [one.error for one in done if one.error]:
             raise SourceError("; ".join(errors))
         return summed(done)

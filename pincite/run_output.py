@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -17,6 +16,7 @@ from pincite.schemas.records import Collection, CollectionOutcome
 from pincite.schemas.settings import Settings
 from pincite.storage.queries.index_report import document_reports, index_report, progress
 from pincite.storage.snapshots.index import Index
+from pincite.tasks.steps.plan import UpdateRequest
 from pincite.updating import COUNTS, RunOptions, bring_up_to_date, summed
 
 _SHOWN_FAILURES = 20
@@ -24,18 +24,12 @@ _MOST_NAMED = 5
 
 
 def run_all(
-    collections: Sequence[Collection],
-    index: Path,
-    settings: Settings,
-    retry: tuple[str, ...] | None = None,
-    confirmed_deletions: int | None = None,
+    opened: Index, collections: Sequence[Collection], settings: Settings, request: UpdateRequest
 ) -> list[CollectionOutcome]:
     """As `bring_up_to_date`, with a bar for each run."""
-    options = RunOptions(
-        retry, confirmed_deletions, during=_progress, warn=lambda warning: complain(f"warning: {warning}")
-    )
+    options = RunOptions(request, _progress, lambda warning: complain(f"warning: {warning}"))
     try:
-        return bring_up_to_date(collections, index, settings, options)
+        return bring_up_to_date(opened, collections, settings, options)
     except KeyboardInterrupt:  # which ends any command with exit code 130
         complain("interrupted: what was finished is stored, the next run takes up the rest")
         raise
@@ -62,7 +56,7 @@ def _progress(opened: Index, source: str) -> Iterator[None]:
 
 def finish(
     done: Sequence[CollectionOutcome],
-    index: Path,
+    opened: Index,
     settings: Settings,
     as_json: bool,
     asked: RequestedDocuments | None = None,
@@ -73,11 +67,10 @@ def finish(
     listed, while what failed anew in the same runs is.
     """
     counts = {name: getattr(summed(done), name) for name in COUNTS}
-    with Index.open(index) as opened:
-        report = index_report(opened, None)
-        stopped = {one.collection.source for one in done if one.error}
-        retried = asked.retried(opened, stopped) if asked else None
-    verdict, unmeasured = _verdict(done, index, settings)
+    report = index_report(opened, None)
+    stopped = {one.collection.source for one in done if one.error}
+    retried = asked.retried(opened, stopped) if asked else None
+    verdict, unmeasured = _verdict(done, opened, settings)
     seconds = round(sum(one.seconds for one in done), 3)
     if as_json:
         each = [_as_json(one) for one in done]
@@ -89,10 +82,10 @@ def finish(
         if all(one.idle for one in done) and not counts["deleted"]:
             say("Nothing to do: no document is new or changed.")
         say(", ".join(f"{count} {name}" for name, count in counts.items()))
-        say(f"{counted(report.chunks, 'chunk')}, version {report.version}, {seconds:.1f} s, in {index}")
+        say(f"{counted(report.chunks, 'chunk')}, version {report.version}, {seconds:.1f} s, in {opened.path}")
         if retried:
             retried.say()
-        _say_troubles(done, index, retried)
+        _say_troubles(done, opened, retried)
     for one in done:
         if one.error:
             complain(one.error)
@@ -105,7 +98,7 @@ def finish(
 
 
 def _verdict(
-    done: Sequence[CollectionOutcome], index: Path, settings: Settings
+    done: Sequence[CollectionOutcome], opened: Index, settings: Settings
 ) -> tuple[Verdict | None, str]:
     """(what the gate says, why nothing could be measured): the runs are told of either way."""
     if not settings.questions:
@@ -113,7 +106,7 @@ def _verdict(
     from pincite.evaluation.gate.regression import evaluation_due, gate_of  # brings scipy and the model
 
     try:
-        return gate_of(index, settings) if evaluation_due(settings, done) else None, ""
+        return gate_of(opened, settings) if evaluation_due(settings, done) else None, ""
     except PinciteError as error:
         return None, str(error)
 
@@ -123,11 +116,9 @@ def _as_json(one: CollectionOutcome) -> dict[str, object]:
     return {**named, **asdict(one.counts), "seconds": round(one.seconds, 3), "error": one.error or None}
 
 
-def _say_troubles(done: Sequence[CollectionOutcome], index: Path, retried: Retried | None = None) -> None:
-    with Index.open(index) as opened:
-        failed = document_reports(opened, None, state="failed")
-        unread = _unread(opened)
-    if unread:
+def _say_troubles(done: Sequence[CollectionOutcome], opened: Index, retried: Retried | None = None) -> None:
+    failed = document_reports(opened, None, state="failed")
+    if unread := _unread(opened):
         say(unread)
     ours = [report for report in failed if report.source in {one.collection.source for one in done}]
     if retried:  # what failed anew in this run is told too

@@ -1,23 +1,20 @@
 """Updating: collections brought up to date, one run each, for the commands and for programs."""
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
-from typing import cast
+from functools import cache, partial
 
-from pincite.flows.notify import failure_report, tell
+from pincite.flows.notify import telling
 from pincite.schemas.display import one_line
-from pincite.schemas.errors import ServerFailed, SourceError, UsageError
+from pincite.schemas.errors import UsageError
 from pincite.schemas.records import Collection, CollectionOutcome, Counts
 from pincite.schemas.settings import Settings
 from pincite.storage.queries.index_report import DocumentReport
-from pincite.storage.runs.collections import read_collections
-from pincite.storage.snapshots.index import Index, has_index
-from pincite.tasks.discover import settle_if_idle
-from pincite.tasks.sources.source import open_source
-from pincite.tasks.steps.configuration import made_or_opened, policy_for
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.reindex import SourceUpdate
+from pincite.tasks.steps.plan import NOTHING_MORE, UpdateRequest
+from pincite.tasks.update import update
 
 COUNTS = ("discovered", "indexed", "unchanged", "failed", "deleted")
 During = Callable[[Index, str], AbstractContextManager[None]]
@@ -28,88 +25,42 @@ During = Callable[[Index, str], AbstractContextManager[None]]
 class RunOptions:
     """What a run is asked for beside its collection."""
 
-    retry: tuple[str, ...] | None = None  # as in `Policy`
-    confirmed_deletions: int | None = None
+    request: UpdateRequest = NOTHING_MORE
     during: During = lambda _index, _source: nullcontext()
     warn: Callable[[str], None] = lambda _warning: None  # hears of a notification that could not be sent
 
 
-def known_collections(index: Path) -> tuple[Collection, ...]:
-    """Those of the index, none where there is no index yet."""
-    if not has_index(index):
-        return ()
-    with Index.open(index) as opened:
-        return read_collections(opened)
-
-
 def bring_up_to_date(
-    collections: Sequence[Collection], index: Path, settings: Settings, options: RunOptions
+    opened: Index, collections: Sequence[Collection], settings: Settings, options: RunOptions
 ) -> list[CollectionOutcome]:
-    """Each collection brought up to date in a run of its own, one Prefect server for all.
+    """Each collection brought up to date, with one Prefect server for all, which the first that needs it starts."""
+    with ExitStack() as server, telling(opened, settings.notify, options.warn) as told:
+        started = cache(partial(_start_prefect, server, opened))
+        reindex = partial(_reindex, started, options.during)
+        for one in update(opened, collections, settings, options.request, reindex):
+            told.outcomes.append(one)
+    return told.outcomes
 
-    A source that can't be listed, or that looks emptied, is told and does not keep the others from being indexed.
-    """
-    if not has_index(index):
-        for collection in collections:  # before a folder is made for an index of nothing
-            open_source(collection, index, settings.limits)
-    done: list[CollectionOutcome] = []
-    since = time.time()
-    with made_or_opened(index, settings) as opened, ExitStack() as server:
-        flow = _Flow(server, index, settings, options)
-        for collection in collections:
-            done.append(_updated(opened, collection, flow))
-        report = failure_report(opened, done, since)
-    if report and (warning := tell(settings.notify, report)):
-        options.warn(warning)
-    return done
+
+def _start_prefect(server: ExitStack, opened: Index) -> None:
+    from pincite.flows.prefect_server.server import prefect_api
+
+    server.enter_context(prefect_api(opened.path.resolve() / "prefect"))
+
+
+def _reindex(started: Callable[[], None], during: During, update: SourceUpdate) -> Counts:
+    with during(update.index, update.collection.source):
+        started()
+        from pincite.flows.prefect_server.server import server_faults
+        from pincite.flows.reindex import reindex
+
+        with server_faults():
+            return reindex(update)
 
 
 def summed(done: Sequence[CollectionOutcome]) -> Counts:
     """The counts of all runs together."""
     return Counts(**{name: sum(getattr(one.counts, name) for one in done) for name in COUNTS})
-
-
-def _updated(opened: Index, collection: Collection, flow: "_Flow") -> CollectionOutcome:
-    began, settings, options = time.monotonic(), flow.settings, flow.options
-    try:
-        policy = policy_for(opened, settings, options.retry, options.confirmed_deletions)
-        settled = settle_if_idle(opened, collection, policy, settings.limits)
-        with nullcontext() if settled else options.during(opened, collection.source):
-            counts = settled or flow.run(collection)
-    except (SourceError, ServerFailed) as error:
-        return CollectionOutcome(collection, Counts(), time.monotonic() - began, idle=True, error=str(error))
-    return CollectionOutcome(collection, counts, time.monotonic() - began, idle=settled is not None)
-
-
-@dataclass
-class _Flow:
-    """The flow, with a Prefect server that is started when the first collection needs one."""
-
-    server: ExitStack
-    index: Path
-    settings: Settings
-    options: RunOptions
-    started: bool = False
-
-    def run(self, collection: Collection) -> Counts:
-        from pincite.flows.prefect_server.server import prefect_api
-
-        if not self.started:
-            self.server.enter_context(prefect_api(self.index.resolve() / "prefect"))
-            self.started = True
-        from pincite.flows.prefect_server.server import server_faults
-        from pincite.flows.reindex import reindex
-
-        with server_faults():
-            counts = reindex(
-                collection.source,
-                str(self.index),
-                self.settings,
-                self.options.retry,
-                collection=collection,
-                confirmed_deletions=self.options.confirmed_deletions,
-            )
-        return cast(Counts, counts)  # the data of its state
 
 
 def chosen_failures(

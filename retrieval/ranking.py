@@ -33,7 +33,7 @@ class Ranked(NamedTuple):
     bm25: float | None = None
     dense_rank: int | None = None
     bm25_rank: int | None = None
-    folded: tuple[int, ...] = ()  # rows that this one stands for (`retrieval.folding`)
+    folded: tuple[int, ...] = ()  # rows that this one stands for (`near_duplicates`)
     rerank_score: float | None = None  # (`retrieval.rerank`)
     rank_before: int | None = None
     proved: bool = False  # words of the query are evidence here (`retrieval.evidence`)

@@ -3,18 +3,14 @@
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from prefect import Task, task
-from prefect.cache_policies import NO_CACHE
-from prefect.client.schemas.objects import State
-from prefect.states import Failed
-
-from pincite.encoders.models import Model
+from pincite.encoders.models import Model, ModelName, name_of
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.errors import DocumentError, Failure, PinciteError
 from pincite.schemas.records import Job, Policy, Prepared
 from pincite.schemas.retrying import outlook_of
-from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
+from pincite.schemas.settings import Settings
 from pincite.storage.runs.commit import fail, lease
 from pincite.storage.runs.runs import Run
 from pincite.storage.segments.arrow_rows import Finished
@@ -41,13 +37,20 @@ class IndexingContext:
     embedding: Pool
     publisher: Publisher
     standbys: Sequence[Standby] = ()
-    errors: list[BaseException] = field(default_factory=list)  # what is no document's own fault
     observer: Observer | None = None
     fetcher: Fetcher | None = None  # of what lies in a bucket
 
+    @property
+    def model_name(self) -> ModelName:
+        """What children are told of the model."""
+        return name_of(self.model)
+
 
 def index_document(line: IndexingContext, document_id: str) -> str:
-    """The outcome: indexed, failed or superseded. It stands in the ledger when this returns."""
+    """The outcome, which stands in the ledger when this returns: indexed, failed or superseded.
+
+    It is "given back" when the run is being broken off, which frees the lease.
+    """
     deadline_s = line.settings.limits.deadline_s
     line.publisher.expect(1)
     try:
@@ -61,8 +64,10 @@ def index_document(line: IndexingContext, document_id: str) -> str:
             outcome = "indexed" if line.publisher.publish(finished) else "superseded"
         except StageFailed as error:
             failure = error.failure
-        except (PinciteError, PoolClosed):
-            raise  # what is wrong with the index, the machine or the run is no document's fault
+        except PoolClosed:
+            return "given back"
+        except PinciteError:
+            raise  # what is wrong with the index or the machine is no document's fault
         except Exception as error:  # noqa: BLE001  counts as an attempt: no document may break two nights
             failure = _unforeseen(error, course)
         if failure is not None:
@@ -110,38 +115,13 @@ def _finish(line: IndexingContext, job: Job, course: StageTimes) -> Finished:
         if line.fetcher is None
         else line.fetcher.at_hand(job, deadline.left_s(), deadline.at) as here
     ):
-        order = PrepareRequest(here, line.settings, line.model)
+        order = PrepareRequest(here, line.settings, line.model_name)
         prepared: Prepared = line.extraction.run("prepare", order, deadline.left_s(), deadline.at)
     texts = tuple(chunk.text for chunk in prepared.chunks)
-    vectors = line.embedding.run("embed", EmbedOrder(line.model, texts), deadline.left_s(), deadline.at)
+    vectors = line.embedding.run("embed", EmbedOrder(line.model_name, texts), deadline.left_s(), deadline.at)
     try:
-        check_invariants(
-            prepared, vectors, line.model.dimension, line.settings.chunker in ("", DEFAULT_CHUNKER)
-        )
+        check_invariants(prepared, vectors, line.model.dimension, is_whole(line.settings.chunker))
     except DocumentError as error:
         raise StageFailed(Failure("publish", error.kind, error.message, error.page)) from error
     one = Finished(job, document_title(prepared.extraction, job.path), prepared, vectors)
     return replace(one, copies=tuple(copy_for(standby, one) for standby in line.standbys))
-
-
-def document_task(line: IndexingContext) -> Task[[str], State | None]:
-    """The Prefect task of one document, bound to its line here, since Prefect looks into every parameter.
-
-    It returns no result: the outcome is in the ledger, and Prefect would keep every result until the flow ends.
-    """
-
-    @task(name="document", cache_policy=NO_CACHE, persist_result=False, retries=0)
-    def document(document_id: str) -> State | None:
-        try:
-            index_document(line, document_id)
-        except PoolClosed:
-            return None  # the run is being broken off, and frees the lease
-        except PinciteError as error:
-            line.errors.append(error)
-            return Failed(message=str(error))  # said once at the end; raised, Prefect would print each
-        except BaseException as error:
-            line.errors.append(error)
-            raise
-        return None
-
-    return document

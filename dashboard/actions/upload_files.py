@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from pincite.schemas.display import one_line
 from pincite.schemas.errors import NotFound, UsageError
+from pincite.schemas.file_mode import umask
 from pincite.schemas.records import Collection
 from pincite.tasks.sources.left_out import INDEX_NAMES, is_left_out
 
@@ -130,20 +131,10 @@ def _settle(draft: Path, target: Path, replace: bool) -> None:
         shutil.copymode(target, draft)
         draft.replace(target)
         return
-    draft.chmod(0o666 & ~_umask())
+    draft.chmod(0o666 & ~umask())
     try:
         os.link(draft, target)  # fails where a file has come meanwhile
     except FileExistsError as error:
         raise NameTaken(
             f"{one_line(target.name)} is there already: tick “replace” to write over it"
         ) from error
-
-
-def _umask() -> int:
-    """Reading it means setting it: for a moment files of other threads would be written with another."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("Umask:"):
-                return int(line.split()[1], 8)
-    return 0o022

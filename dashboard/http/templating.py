@@ -17,7 +17,7 @@ from starlette.types import Scope
 
 from pincite.dashboard.http.access import Principal
 from pincite.schemas import html_templates
-from pincite.storage.queries.choosing import reason_digest
+from pincite.storage.queries.documents import reason_digest
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

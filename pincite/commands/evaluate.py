@@ -85,7 +85,8 @@ def evaluate(
 ) -> None:
     """Score the index by questions whose answers are known: intervals, paired tests, losses, refusals."""
     if history:
-        _print_history(index, json)
+        with Index.open(index) as opened:
+            _print_history(opened, json)
         return
     if questions is None:
         raise UsageError(
@@ -102,7 +103,8 @@ def evaluate(
         judge=judge,
         threshold=threshold,
     )
-    guarded = guard(index, load_settings(), read_questions(questions), plan, gate, store, complain)
+    with Index.open(index) as opened:
+        guarded = guard(opened, load_settings(), read_questions(questions), plan, gate, store, complain)
     if html is not None:
         from pincite.evaluation.report.report import html as html_of
 
@@ -120,9 +122,8 @@ def _as_json(guarded: Guarded) -> dict[str, object]:
     return as_json(guarded.evaluation) | {"kept": guarded.result.name or None, "gate": verdict}
 
 
-def _print_history(index: Path, json: bool) -> None:
-    Index.open(index).close()
-    milestones = [milestone(result) for result in kept(index)]
+def _print_history(index: Index, json: bool) -> None:
+    milestones = [milestone(result) for result in kept(index.places.objects)]
     if json:
         print_json([asdict(one) for one in milestones])
         return

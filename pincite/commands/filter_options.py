@@ -4,13 +4,14 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pincite.console import complain, one_line, say
-from pincite.retrieval.filters import NO_FILTERS, Filters
-from pincite.retrieval.threshold import no_answer
+
+if TYPE_CHECKING:  # the help of a command needs no library of the search
+    from pincite.retrieval.filters import Filters
 
 Rerank = Annotated[
     bool, typer.Option("--rerank", help="A cross-encoder reorders the first 25 (setting `reranker`).")
@@ -56,6 +57,8 @@ def with_filters(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
+        from pincite.retrieval.filters import Filters
+
         chosen = {name: given.pop(name) for name in _OPTIONS}
         fields: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
@@ -71,6 +74,7 @@ def with_filters(command: Callable[..., None]) -> Callable[..., None]:
         for name, annotation in _OPTIONS.items()
     ]
     signature = inspect.Signature([*(one.replace(kind=keyword) for one in own), *options])
+    run.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
     run.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
     return run
 
@@ -79,7 +83,7 @@ def say_no(
     query: str,
     threshold: float | None,
     searched: int,
-    filters: Filters,
+    filters: "Filters",
     *,
     json: bool,
     absent: Sequence[str] = (),
@@ -88,6 +92,9 @@ def say_no(
 
     A refusal is the answer: it stands alone on stdout, as the contract writes it, unless JSON stands there.
     """
+    from pincite.retrieval.filters import NO_FILTERS
+    from pincite.retrieval.threshold import no_answer
+
     for word in absent:
         complain(f"{word} occurs nowhere in the index")
     if filters != NO_FILTERS and not searched:

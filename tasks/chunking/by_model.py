@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from pincite.encoders.fitness import measure_fitness
 from pincite.encoders.wordpieces import WordPieces
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.records import UNFIT, Chunk, DocumentWarning, Extraction
-from pincite.schemas.settings import DEFAULT_CHUNKER
 from pincite.tasks.chunking.chunk import chunk
 
 _NO_WINDOW = 1 << 30
@@ -27,13 +27,13 @@ def chunks_for_model(
     """The chunks in text order, and whether the model reads them.
 
     The model's window must not cut what the model can't read into splinters: its vectors say nothing of it, and
-    whole sentences are found by their words. So the product's own chunker cuts such a document by characters
+    whole sentences are found by their words. So a chunker that covers all text cuts such a document by characters
     alone; chunks over the window are flagged. Raises `UsageError` for an unknown strategy.
     """
     window = wordpieces.model.window
     chunks = chunk(extraction, title, strategy, wordpieces.count_many, window)
     unfit = unfit_warnings(chunks, wordpieces)
-    if unfit and strategy in ("", DEFAULT_CHUNKER):
+    if unfit and is_whole(strategy):
         chunks = tuple(
             replace(one, over_window=one.tokens > window)
             for one in chunk(extraction, title, strategy, wordpieces.count_many, _NO_WINDOW)

@@ -15,11 +15,10 @@ from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.office import libreoffice
-from pincite.tasks.extraction.office.docx import extract_docx
 from pincite.tasks.extraction.office.old_workbook import extract_with_xlrd
-from pincite.tasks.extraction.office.pptx import extract_pptx
 from pincite.tasks.extraction.office.rich_text import extract_rich_text
 from pincite.tasks.extraction.office.spreadsheet import extract_xlsx
+from pincite.tasks.extraction.pictured_office import extract_docx, extract_pptx
 
 _TOLD = 300  # characters of what LibreOffice says, in a message
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 
-from pincite.encoders.models import Model
+from pincite.encoders.models import ModelName, model_here
 from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.errors import DocumentError, Failure, Unreadable
 from pincite.schemas.locators import char_fragment, overlapping, place_fragment
@@ -34,7 +34,7 @@ class InspectionOrder:
 
     path: Path
     settings: Settings
-    model: Model
+    model: ModelName
     first: int
     last: int
 
@@ -131,7 +131,7 @@ def inspect(order: InspectionOrder, at: At) -> Inspection:
         stage = "chunk"
         at(stage, None)
         title = document_title(extraction, name)
-        wordpieces = WordPieces(order.model)
+        wordpieces = WordPieces(model_here(order.model))
         chunks = chunks_for_model(extraction, title, order.settings.chunker, wordpieces).chunks
         if not chunks:
             raise Unreadable("no text: nothing in it that could be quoted")

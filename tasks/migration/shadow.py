@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pincite.encoders.models import Model, resolve_model
+from pincite.encoders.models import Model, name_of, resolve_model
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.errors import (
     ChildFailed,
     DocumentError,
@@ -17,7 +18,6 @@ from pincite.schemas.errors import (
     WorkerDied,
 )
 from pincite.schemas.records import Extraction, Space
-from pincite.schemas.settings import DEFAULT_CHUNKER
 from pincite.storage.segments.arrow_rows import Blocked, Copy, Finished, copy_of
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.spaces import Kept, spaces_of
@@ -68,7 +68,7 @@ class Standby:
 @contextmanager
 def standby(kept: Kept, live: Space, model: Model, family: str, deadline_s: float) -> Iterator[Standby]:
     """With a child process of its own, which loads the model when the first document comes."""
-    first = ("embed", EmbedOrder(model, ()))
+    first = ("embed", EmbedOrder(name_of(model), ()))
     with pool(1, EMBEDDER_MEMORY_BYTES, family, first=first) as children:
         made = _Children(children, model, kept.space, deadline_s)
         yield Standby(kept, live, made, made.embed)
@@ -111,7 +111,7 @@ class _Children:
         return embed_in(self._pool, self._model, texts)
 
     def _run(self, documents: Sequence[Known], embed: bool) -> Sequence[Derived | Failure]:
-        order = DeriveOrder(self._model, self._space, tuple(documents), embed)
+        order = DeriveOrder(name_of(self._model), self._space, tuple(documents), embed)
         deadline_s = self._deadline_s + CHUNK_S * sum(len(one.chunks) for one in documents)
         made: tuple[Derived, ...] = self._pool.run("derive", order, deadline_s)
         return made
@@ -143,7 +143,7 @@ def embed_in(children: Pool, model: Model, texts: Sequence[str]) -> np.ndarray:
     """float32 [texts, dimension], of texts that are no document's. Raises `ChildFailed` when there is no result."""
     for left in reversed(range(TRIES)):
         try:
-            vectors: np.ndarray = children.run("embed", EmbedOrder(model, tuple(texts)), PROBES_S)
+            vectors: np.ndarray = children.run("embed", EmbedOrder(name_of(model), tuple(texts)), PROBES_S)
             return vectors
         except StageFailed as error:
             if not left or error.failure.kind != WorkerDied.kind:
@@ -201,7 +201,7 @@ def made_copy(
     vectors = stored if derived.vectors is None else derived.vectors
     prepared = prepared_with(derived, extraction)
     try:
-        check_invariants(prepared, vectors, space.dimension, space.chunker == DEFAULT_CHUNKER)
+        check_invariants(prepared, vectors, space.dimension, is_whole(space.chunker))
         return copy_of(replace(one, prepared=prepared, vectors=vectors), standby.kept.space_id, space)
     except (DocumentError, ValueError) as error:
         return blocked(standby, one, str(error))

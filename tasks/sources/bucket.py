@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from pincite.schemas.errors import DocumentError, SourceChanged, SourceError, SourceUnavailable, UsageError
+from pincite.schemas.plugins import SOURCES, installed
 from pincite.schemas.records import Job, SourceFile
 from pincite.storage.objects.download_cache import Fetching
 from pincite.tasks.sources.folder import unreadable
+from pincite.tasks.sources.interface import opened_by_plugin
 from pincite.tasks.sources.left_out import is_left_out
 from pincite.tasks.sources.patterns import Patterns
 
@@ -171,6 +173,8 @@ def _reach(address: str) -> tuple[Any, str]:
     import fsspec  # here, so that who reads folders need not load it
 
     protocol = address.partition("://")[0]
+    if protocol in installed(SOURCES):
+        return opened_by_plugin(protocol, address)
     try:
         system, root = fsspec.core.url_to_fs(address, use_listings_cache=False, **_PATIENCE.get(protocol, {}))
     except ImportError as error:

@@ -28,7 +28,7 @@ class Folder:
 
     root: Path  # as `source_root` returned it
     patterns: Patterns
-    index: Path | None = None  # the folder of the index, which is none of the documents
+    excluded: Path | None = None  # the folder of the index, which is none of the documents
     follow_links_out: bool = True
     limits: Limits = field(default_factory=Limits)
 
@@ -37,7 +37,7 @@ class Folder:
         return str(self.root)
 
     def list_files(self) -> tuple[SourceFile, ...]:
-        return list_files(self.root, self.index, self.patterns, self.follow_links_out)
+        return list_files(self.root, self.excluded, self.patterns, self.follow_links_out)
 
     def hashed(self, file: SourceFile) -> SourceFile:
         """The file with the hash of its bytes, or with the reason why it can't be read."""
@@ -62,7 +62,7 @@ class Folder:
         return _leads_out(os.path.realpath(self.root), itself if os.path.exists(itself) else file.absolute)
 
 
-def source_root(source: Path, index: Path) -> Path:
+def source_root(source: Path, excluded: Path) -> Path:
     """The absolute folder. Raises `SourceError` unless it is one whose name can be stored, and not the index's."""
     try:
         info = source.stat()
@@ -75,7 +75,7 @@ def source_root(source: Path, index: Path) -> Path:
     if not stat.S_ISDIR(info.st_mode):
         raise SourceError(f"{source} is a file: name the folder that holds it")
     root = source.resolve()
-    if root == index.resolve():
+    if root == excluded.resolve():
         raise SourceError(f"{root} is the folder of the index itself: name the folder of the documents")
     if not _is_utf8(str(root)):
         raise SourceError(f"the name of the folder {str(root)!r} is not UTF-8: rename it")

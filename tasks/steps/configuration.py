@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pincite.encoders.models import Model, resolve_model
 from pincite.encoders.terms import TOKENIZER
-from pincite.schemas.errors import ModelUnavailable
+from pincite.schemas.errors import ModelUnavailable, PinciteError
 from pincite.schemas.records import Configuration, Policy, Space
 from pincite.schemas.settings import PIPELINE_VERSION, Settings, completed, recipe
 from pincite.storage.queries.staleness import extractors_in_use
@@ -15,7 +15,7 @@ from pincite.storage.snapshots.spaces import Kept, spaces_of
 from pincite.tasks.extraction.registry import formats
 from pincite.tasks.extraction.stamps import current_version
 from pincite.tasks.extraction.user_extractors import version_of
-from pincite.tasks.steps.plan import policy_of, space_of
+from pincite.tasks.steps.plan import NOTHING_MORE, UpdateRequest, policy_of, space_of
 
 
 def setting_of(given: str, model: Model) -> str:
@@ -24,23 +24,31 @@ def setting_of(given: str, model: Model) -> str:
     return str(model.folder) if folder.is_dir() and folder.resolve() == model.folder else model.name
 
 
-def resolved(index: Path, settings: Settings) -> Settings:
-    """The settings with model and chunker of the index where they name none, and the defaults for a new index.
-
-    Raises as `Index.open` does when what is there can't be read.
-    """
-    if not has_index(index):
-        return completed(settings)
-    with Index.open(index) as opened:
-        live = spaces_of(opened)[0]
+def resolved(index: Index, settings: Settings) -> Settings:
+    """The settings with model and chunker of the index where they name none."""
+    live = spaces_of(index)[0]
     return completed(settings, live.setting, live.space.chunker)
 
 
-def made_or_opened(index: Path, settings: Settings) -> Index:
-    """The index, made if there is none. Raises `SpaceMismatch` when the settings name another space."""
+def require_space_of(index: Index, settings: Settings) -> None:
+    """Raises `SpaceMismatch` when the settings name another space than the index is of."""
     whole = resolved(index, settings)
-    model = resolve_model(whole.model)
-    return Index.create(index, space_of(model, whole), setting_of(whole.model, model))
+    index.require_space(space_of(resolve_model(whole.model), whole))
+
+
+def made_or_opened(path: Path, settings: Settings) -> Index:
+    """The index, made if there is none. Raises `SpaceMismatch` when the settings name another space."""
+    if not has_index(path):
+        whole = completed(settings)
+        model = resolve_model(whole.model)
+        return Index.create(path, space_of(model, whole), setting_of(whole.model, model))
+    index = Index.open(path)
+    try:
+        require_space_of(index, settings)
+    except PinciteError:
+        index.close()
+        raise
+    return index
 
 
 def advice(settings: Settings, live: Kept) -> tuple[str, ...]:
@@ -63,15 +71,9 @@ def makeable(space: Space) -> bool:
     return (space.pipeline, space.tokenizer) == (PIPELINE_VERSION, TOKENIZER)
 
 
-def policy_for(
-    index: Index,
-    settings: Settings,
-    retry: tuple[str, ...] | None = None,
-    confirmed_deletions: int | None = None,
-    now: float | None = None,
-) -> Policy:
+def policy_for(index: Index, settings: Settings, request: UpdateRequest = NOTHING_MORE) -> Policy:
     """As `policy_of`; also what another version of its extractor made is taken up."""
-    policy = policy_of(settings, retry, confirmed_deletions, now)
+    policy = policy_of(settings, request)
     return replace(policy, extractors=current_versions(index, settings))
 
 

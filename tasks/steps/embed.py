@@ -6,13 +6,13 @@ from functools import lru_cache
 import numpy as np
 
 from pincite.encoders.embedding import Embedder, load_embedder
-from pincite.encoders.models import Model
+from pincite.encoders.models import ModelName, model_here
 from pincite.tasks.sandbox.child import At
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedOrder:
-    model: Model
+    model: ModelName
     texts: tuple[str, ...]
 
 
@@ -23,5 +23,5 @@ def embed(order: EmbedOrder, at: At) -> np.ndarray:
 
 
 @lru_cache(maxsize=1)
-def _embedder(model: Model) -> Embedder:
-    return load_embedder(model)
+def _embedder(name: ModelName) -> Embedder:
+    return load_embedder(model_here(name))

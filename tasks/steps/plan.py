@@ -34,21 +34,28 @@ def space_of_model(model: Model, chunker: str) -> Space:
     )
 
 
-def policy_of(
-    settings: Settings,
-    retry: tuple[str, ...] | None = None,
-    confirmed_deletions: int | None = None,
-    now: float | None = None,
-) -> Policy:
-    """Which documents a run takes up; `retry`, `confirmed_deletions` and `now` as in `Policy`."""
+@dataclass(frozen=True, slots=True)
+class UpdateRequest:
+    """What is asked of runs beside bringing the index up to date, each as in `Policy`."""
+
+    retry: tuple[str, ...] | None = None
+    confirmed_deletions: int | None = None
+    now: float | None = None
+
+
+NOTHING_MORE = UpdateRequest()
+
+
+def policy_of(settings: Settings, request: UpdateRequest = NOTHING_MORE) -> Policy:
+    """Which documents a run takes up."""
     limits = hashlib.sha256(f"{limits_digest(settings)}{extractors_digest()}".encode()).hexdigest()[:16]
     return Policy(
         recipe(settings),
         limits,
         settings.attempts,
-        retry,
-        confirmed_deletions,
-        now,
+        request.retry,
+        request.confirmed_deletions,
+        request.now,
         follow_links_out=settings.follow_links_out,
         own=own_versions(settings),
     )

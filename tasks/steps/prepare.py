@@ -5,7 +5,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from pincite.encoders.languages import language_of
-from pincite.encoders.models import Model
+from pincite.encoders.models import Model, ModelName, model_here
 from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.errors import SourceChanged, Unreadable
 from pincite.schemas.records import Extraction, Job, Prepared
@@ -23,7 +23,7 @@ class PrepareRequest:
 
     job: Job
     settings: Settings
-    model: Model
+    model: ModelName
 
 
 def prepare(order: PrepareRequest, at: At) -> Prepared:
@@ -34,7 +34,7 @@ def prepare(order: PrepareRequest, at: At) -> Prepared:
     extraction = extract(path, settings, lambda page: at("extract", page))
     _require_unchanged(path, job.sha256)
     at("chunk", None)
-    wordpieces = wordpieces_of(order.model)
+    wordpieces = wordpieces_of(model_here(order.model))
     title = document_title(extraction, job.path)
     made = chunks_for_model(extraction, title, settings.chunker, wordpieces)
     chunks, unfit = made.chunks, made.unfit
@@ -58,9 +58,9 @@ def _prose(extraction: Extraction) -> list[str]:
     return [extraction.text[block.start : block.end] for block in blocks]
 
 
-def warm_up(model: Model, _at: At) -> None:
+def warm_up(name: ModelName, _at: At) -> None:
     """Loads what every document needs, so that no document pays for it."""
-    wordpieces_of(model).count("")
+    wordpieces_of(model_here(name)).count("")
     language_of(["The model of languages is loaded with the first text."])
 
 

@@ -1,5 +1,6 @@
 """Settings are read as people write them, and what means nothing is named."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_empty_variable_is_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in known_variables():
         monkeypatch.setenv(name, "")
-    assert load_settings() == Settings()
+    assert replace(load_settings(), folder="") == Settings()
 
 
 @pytest.mark.parametrize("written", ["eng,deu", "eng, deu", "eng deu", "eng+deu", '["eng", "deu"]'])

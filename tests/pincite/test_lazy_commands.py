@@ -42,6 +42,10 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
     assert not imported_by(["--help"]) & HEAVY
 
 
+def test_the_help_of_a_search_imports_neither_index_nor_model() -> None:
+    assert not imported_by(["search", "--help"]) & (HEAVY | {"numpy", "pydantic_settings", "tokenizers"})
+
+
 def test_status_imports_no_parser_server_or_model() -> None:
     assert not imported_by(["status", "--index", "nowhere"]) & (HEAVY - {"pyarrow", "sqlalchemy"})
 

@@ -3,6 +3,7 @@
 Element names follow ECMA-376 part 1, 17.3 (runs), 17.13.5 (revisions), 20.4 (drawings).
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -33,6 +34,7 @@ _LEFT_OUT = {f"{W}{name}" for name in ("pPr", "rPr", "instrText", "delInstrText"
 _DELETED = {f"{W}{name}" for name in ("del", "moveFrom", "delText")}
 _SYMBOL_FONT = range(0xF000, 0xF100)  # positions in Symbol or Wingdings, not Unicode characters
 _OFF = ("0", "false", "off")
+_PAGE_FIELD = re.compile(r"\b(?:PAGE|NUMPAGES|SECTIONPAGES)\b", re.IGNORECASE)
 _POSITIONS: dict[str, Position] = {"superscript": "raised", "subscript": "lowered"}
 
 
@@ -225,6 +227,28 @@ def own_ink(properties: etree._Element | None) -> tuple[Position | None, bool | 
         if (line := properties.find(f"{W}{name}")) is not None
     ]
     return position, any(lines) if lines else None
+
+
+def running_words(root: etree._Element) -> str:
+    """The words of a header or footer, paragraphs parted by spaces, without the results of PAGE and NUMPAGES."""
+    parts: list[str] = []
+    fields: list[str] = []  # instructions of the fields that are open
+    for element in root.iter(f"{W}p", f"{W}t", f"{W}tab", f"{W}fldChar", f"{W}instrText"):
+        if element.tag in (f"{W}p", f"{W}tab"):
+            parts.append(" ")
+        elif element.tag == f"{W}instrText":
+            fields[-1:] = [(fields[-1] if fields else "") + (element.text or "")]
+        elif element.tag == f"{W}fldChar":
+            kind = element.get(f"{W}fldCharType")
+            if kind == "begin":
+                fields.append("")
+            elif kind == "end" and fields:
+                fields.pop()
+        else:
+            simple = (above.get(f"{W}instr", "") for above in element.iterancestors(f"{W}fldSimple"))
+            if not any(_PAGE_FIELD.search(field) for field in (*fields, *simple)):
+                parts.append(element.text or "")
+    return "".join(parts)
 
 
 def _relation(element: etree._Element, name: str) -> str:

@@ -36,7 +36,7 @@ _FRONT_MATTER = re.compile(
 )
 _INLINE = re.compile(r"<(?P<tag>sup|sub|del|s|strike)>(?P<words>[^<>\n]{1,200})</(?P=tag)>", re.IGNORECASE)
 _MARKS = {"sup": raised, "sub": lowered}
-_TITLE_KEY = re.compile(r"^title[ \t]*[:=][ \t]*(?P<title>[^\n]+?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_TITLE_KEY = re.compile(r"^title[ \t]*[:=][ \t]*(?P<title>[^\n]+)$", re.MULTILINE | re.IGNORECASE)
 
 
 def extract_markdown(path: Path, settings: Settings, progress: Progress) -> Extraction:
@@ -146,4 +146,4 @@ def _line_starts(text: str, body: int) -> list[int]:
 
 def _front_title(body: str) -> str:
     match = _TITLE_KEY.search(body)
-    return match["title"].strip("\"'") if match else ""
+    return match["title"].strip().strip("\"'") if match else ""

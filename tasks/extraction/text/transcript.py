@@ -24,7 +24,7 @@ _CLOCK = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?"
 _TIMING = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?:\s.*)?")
 _ARROW = "-->"
 _NOT_SHOWN = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|$)")
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)*\s+([^>]*)>")
+_VOICE = re.compile(r"<v(?:\.[^\s<>.]*)*\s+([^<>]*)>")
 _INNER_TIME = re.compile(r"<\d[\d:.]*>")
 _TAG = re.compile(
     r"</?(?:c|i|b|u|s|v|lang|ruby|rt|font)(?:[.\s][^<>]*)?>|<\d[\d:.]*>"  # WebVTT 4.2.2, and HTML in SubRip

@@ -37,9 +37,7 @@ _LOWERING = re.compile(r"vertical-align\s*:\s*sub\b", re.IGNORECASE)
 _STRUCK_TAGS = frozenset({"s", "strike", "del"})
 _POSITION_TAGS: dict[str, Position] = {"sup": "raised", "sub": "lowered"}
 _SHOWING = re.compile(r"display\s*:\s*(?!none)\w|visibility\s*:\s*visible", re.IGNORECASE)
-_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_AT_BLOCK = re.compile(r"@[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
+_BRACES = re.compile(r"[{}]")
 _SIMPLE = re.compile(r"(?P<tag>[a-z][\w-]*)?(?P<part>[.#][\w-]+)?", re.IGNORECASE)
 Selector = tuple[str, str]
 """(tag, ".class" or "#id"); either may be ""."""
@@ -60,11 +58,9 @@ class Visibility:
 
     def __init__(self, root: etree._Element, include_hidden: bool) -> None:
         self._include_hidden = include_hidden
-        sheets = [_COMMENT.sub("", style.text or "") for style in root.iter("style")]
+        sheets = [list(_rules(_without_comments(style.text or ""))) for style in root.iter("style")]
         self._hiding = _hiding_selectors(sheets)
-        self._striking = {
-            found for sheet in sheets for found in _selectors(_AT_BLOCK.sub("", sheet), _STRIKING)
-        }
+        self._striking = {found for sheet in sheets for found in _selectors(sheet, _STRIKING, for_all=True)}
         self._has_content = next(root.iter("main", "article"), None) is not None or bool(
             root.xpath("boolean(//*[@role='main'])")
         )
@@ -135,19 +131,48 @@ def _matches(element: etree._Element, tag: str, selectors: set[Selector]) -> boo
     return any((tag_, mark) in selectors for mark in marks for tag_ in ("", tag))
 
 
-def _hiding_selectors(sheets: Iterable[str]) -> set[Selector]:
+Rule = tuple[str, str, bool]
+"""(selectors, declarations, whether it holds for all media)."""
+
+
+def _without_comments(sheet: str) -> str:
+    parts: list[str] = []
+    at = 0
+    while (start := sheet.find("/*", at)) >= 0:
+        parts.append(sheet[at:start])
+        end = sheet.find("*/", start + 2)
+        at = end + 2 if end >= 0 else len(sheet)
+    return "".join((*parts, sheet[at:]))
+
+
+def _rules(sheet: str) -> Iterable[Rule]:
+    """All rules of a sheet, those inside @media and its kind as not for all."""
+    preludes: list[str] = []  # of the blocks that are open
+    at = 0
+    for brace in _BRACES.finditer(sheet):
+        words = sheet[at : brace.start()]
+        at = brace.end()
+        if brace[0] == "{":
+            preludes.append(words.rpartition(";")[2].strip())
+        elif preludes:
+            prelude = preludes.pop()
+            if prelude and not prelude.startswith("@"):
+                yield prelude, words, not any(each.startswith("@") for each in preludes)
+
+
+def _hiding_selectors(sheets: Iterable[list[Rule]]) -> set[Selector]:
     hiding: set[Selector] = set()
     showing: set[Selector] = set()
-    for sheet in sheets:  # without comments
-        hiding.update(_selectors(_AT_BLOCK.sub("", sheet), _HIDING))
-        showing.update(_selectors(sheet, _SHOWING))
+    for rules in sheets:
+        hiding.update(_selectors(rules, _HIDING, for_all=True))
+        showing.update(_selectors(rules, _SHOWING))
     return hiding - showing
 
 
-def _selectors(sheet: str, effect: re.Pattern[str]) -> Iterable[Selector]:
+def _selectors(rules: Iterable[Rule], effect: re.Pattern[str], for_all: bool = False) -> Iterable[Selector]:
     """The plain selectors of all rules with this effect."""
-    for selectors, declarations in _RULE.findall(sheet):
-        if effect.search(declarations):
+    for selectors, declarations, holds_for_all in rules:
+        if (holds_for_all or not for_all) and effect.search(declarations):
             for selector in map(str.strip, selectors.split(",")):
                 match = _SIMPLE.fullmatch(selector)
                 if match and selector:

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from email import policy
 from email.errors import (
     CloseBoundaryNotFoundDefect,
+    HeaderParseError,
     MultipartInvariantViolationDefect,
     NoBoundaryInMultipartDefect,
     StartBoundaryNotFoundDefect,
 )
+from email.header import decode_header, make_header
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
 from typing import Any, cast
@@ -26,6 +28,7 @@ _DELIMITER = re.compile(
     rb"^--([^\r\n]{1,200}?)[ \t]*\r?\n(?=(?:[ \t]*\r?\n)?Content-|[ \t]*\r?\n)", re.MULTILINE
 )
 _WIDE_MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_LONGEST_PARSED = 4_000  # characters of a header
 _LOST_BODY = (StartBoundaryNotFoundDefect, NoBoundaryInMultipartDefect, MultipartInvariantViolationDefect)
 
 
@@ -35,10 +38,19 @@ class _Lenient(policy.EmailPolicy):
     def header_fetch_parse(self, name: str, value: Any) -> Any:
         if name.lower() == "content-type" and isinstance(value, str) and not hasattr(value, "name"):
             value = _UNCLOSED.sub(r'\1"', _UNQUOTED.sub(r'\1"\2"', value.rstrip()))
+        if isinstance(value, str) and len(value) > _LONGEST_PARSED:
+            return _as_text(value)  # Python's parser of addresses takes the square of their length
         return super().header_fetch_parse(name, value)
 
 
 _POLICY = _Lenient()
+
+
+def _as_text(value: str) -> str:
+    try:
+        return str(make_header(decode_header(value)))
+    except (ValueError, LookupError, HeaderParseError):
+        return value
 
 
 def parse_message(data: bytes) -> tuple[EmailMessage, bytes]:

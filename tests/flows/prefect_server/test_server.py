@@ -49,9 +49,9 @@ with prefect_api(Path(sys.argv[1])) as url:
 
     @flow(task_runner=ThreadPoolTaskRunner(max_workers=8), persist_result=False)
     def run() -> int:
-        return sum(future.result() for future in [document.submit(number) for number in range(200)])
+        return sum(future.result() for future in [document.submit(number) for number in range(int(sys.argv[3]))])
 
-    assert run() == 200
+    assert run() == int(sys.argv[3])
     if sys.argv[2] == "wait":
         print("ready", flush=True)
         sys.stdin.read()
@@ -86,7 +86,7 @@ def parent(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Parent:
         'active = "mine"\n[profiles.mine]\nPREFECT_API_URL = "http://192.0.2.1:4200/api"\n'
     )
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", RUN, str(home), "end"],
+        [sys.executable, "-W", "error", "-c", RUN, str(home), "end", "200"],
         cwd=CHECKOUT,
         env=_without_prefect() | {"HOME": str(user), "PREFECT_API_KEY": "of-the-user"},
         capture_output=True,
@@ -144,7 +144,7 @@ with starting(Path(sys.argv[1])):
 def _holding(home: Path, script: str, ready: str) -> Iterator[subprocess.Popen[str]]:
     """A process that holds a server in `home` until it is killed."""
     with subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", script, str(home), "wait"],
+        [sys.executable, "-W", "error", "-c", script, str(home), "wait", "2"],
         cwd=CHECKOUT,
         env=_without_prefect(),
         stdin=subprocess.PIPE,

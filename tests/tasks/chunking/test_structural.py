@@ -125,7 +125,8 @@ def test_a_line_of_100_kilobytes_takes_linear_time():
         return time.process_time() - start
 
     seconds(1_000)
-    assert seconds(75_000) < 30 * max(seconds(7_500), 0.02)
+    # Ten times the text; of quadratic time it were a hundred. Other work of the machine may spoil one look, not all.
+    assert any(seconds(75_000) < 30 * max(seconds(7_500), 0.02) for _ in range(5))
 
 
 def test_text_before_the_first_heading_is_kept(tmp_path):

@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from pincite.encoders.models import resolve_model
+from pincite.encoders.models import name_of, resolve_model
 from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.records import Word
 from pincite.schemas.settings import Limits, Settings
@@ -44,7 +44,9 @@ HOSTILE = (
 
 def seen(path: Path, first: int = 1, last: int = 30, settings: Settings | None = None) -> Inspection:
     settings = settings or Settings()
-    return inspect(InspectionOrder(path, settings, resolve_model(settings.model), first, last), nowhere)
+    return inspect(
+        InspectionOrder(path, settings, name_of(resolve_model(settings.model)), first, last), nowhere
+    )
 
 
 def nowhere(_stage: str, _page: int | None) -> None:

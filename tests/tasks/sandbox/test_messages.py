@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pincite.encoders.models import resolve_model
+from pincite.encoders.models import name_of, resolve_model
 from pincite.schemas.records import Block, Chunk, DocumentWarning, Extraction, Job, Page, Prepared
 from pincite.schemas.settings import Settings
 from pincite.tasks.sandbox import worker as worker_module
@@ -165,9 +165,9 @@ def test_an_array_that_claims_more_than_is_there_costs_nothing() -> None:
 
 def test_what_stages_take_and_give_comes_back_as_it_was() -> None:
     job = Job("id", "a/ü.txt", "/docs/ü.txt", "0" * 64, 1, 2, 3)
-    request = PrepareRequest(job, Settings(extractors={".x": "a:b"}), MODEL)
+    request = PrepareRequest(job, Settings(extractors={".x": "a:b"}), name_of(MODEL))
     assert payload_of(called(1, "prepare", request, 1.0), prepare) == request
-    order = EmbedOrder(MODEL, ("one", "two"))
+    order = EmbedOrder(name_of(MODEL), ("one", "two"))
     assert payload_of(called(1, "embed", order, 1.0), embed) == order
     extraction = Extraction(
         "text\0 \U0001f600",

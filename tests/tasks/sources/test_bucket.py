@@ -22,7 +22,7 @@ from pincite.storage.runs.commit import lease, publish
 from pincite.storage.runs.registration import known_files
 from pincite.storage.runs.runs import begin_run, finish_run
 from pincite.storage.snapshots.index import Index
-from pincite.tasks.discover import discover, look, settle_if_idle
+from pincite.tasks.discover import SourceListing, discover, look, settle_if_idle
 from pincite.tasks.sandbox.pool import StageFailed, pool, tagged_processes
 from pincite.tasks.sources import bucket as bucket_module
 from pincite.tasks.sources.bucket import Bucket, fetch_object, require_url
@@ -177,12 +177,12 @@ def test_an_object_is_downloaded_once_and_kept_for_the_run_alone(
     monkeypatch.setattr(bucket_module, "_blocks", counted)
     put(bucket, {"a.txt": "first", "b.txt": "second", "copy.txt": "first"})
     with Index.create(index, SPACE) as opened:
-        assert settle_if_idle(opened, collection, POLICY, LIMITS) is None
+        assert isinstance(settle_if_idle(opened, collection, POLICY, LIMITS), SourceListing)
     assert reindex(index, collection) == Counts(3, indexed=3)
     assert sorted(downloads) == ["a.txt", "b.txt", "copy.txt"] and not (index / "fetched").exists()
     put(bucket, {"a.txt": "other"})  # as long as before
     with Index.open(index) as opened:
-        assert settle_if_idle(opened, collection, POLICY, LIMITS) is None
+        assert isinstance(settle_if_idle(opened, collection, POLICY, LIMITS), SourceListing)
     assert reindex(index, collection) == Counts(3, indexed=1, unchanged=2)
     assert downloads[3:] == ["a.txt"]
     assert found(index) == {"a.txt": ["other"], "b.txt": ["second"], "copy.txt": ["first"]}

@@ -28,11 +28,10 @@ USE = "universal-sentence-encoder-multilingual-3"
 
 def test_settings_that_name_nothing_follow_the_index_and_others_are_refused(tmp_path: Path) -> None:
     index = tmp_path / "index"
-    assert resolved(index, Settings()).model == DEFAULT_MODEL
     made_or_opened(index, Settings(model="universal-sentence-encoder", chunker="E")).close()
-    whole = resolved(index, Settings())
-    assert (whole.model, whole.chunker) == (USE, "E")
     with made_or_opened(index, Settings()) as opened:
+        whole = resolved(opened, Settings())
+        assert (whole.model, whole.chunker) == (USE, "E")
         now = configuration(opened, Settings()).space
         assert now == spaces_of(opened)[0].space
         other = configuration(opened, Settings(chunker="A")).space
@@ -54,7 +53,7 @@ def test_a_model_in_a_folder_is_found_again_from_any_folder(
     made_or_opened(tmp_path / "index", Settings(model=weights.name)).close()
     monkeypatch.chdir(tmp_path)
     with Index.open(tmp_path / "index") as opened:
-        assert resolve_model(resolved(opened.path, Settings()).model) == model
+        assert resolve_model(resolved(opened, Settings()).model) == model
 
 
 def test_an_extractor_tells_the_version_that_it_stamps(tmp_path: Path) -> None:

@@ -365,3 +365,25 @@ def test_a_chart_is_the_table_of_its_figures(tmp_path: Path) -> None:
 
 def test_the_namespace_helper_of_python_docx_matches_ours() -> None:
     assert nsdecls("w") == W
+
+
+def test_what_a_header_identifies_stays_and_page_numbers_go(tmp_path: Path) -> None:
+    document = docx.Document()
+    section = document.sections[0]
+    section.header.paragraphs[0].text = "ACME Pumps, Invoice 4711"
+    field = "".join(
+        f"<w:r>{part}</w:r>"
+        for part in (
+            "<w:t>Page </w:t>",
+            '<w:fldChar w:fldCharType="begin"/>',
+            "<w:instrText> PAGE </w:instrText>",
+            '<w:fldChar w:fldCharType="separate"/>',
+            "<w:t>1234</w:t>",
+            '<w:fldChar w:fldCharType="end"/>',
+        )
+    )
+    section.footer._element.append(parse_xml(f"<w:p {W}>{field}</w:p>"))
+    document.add_paragraph("Pay within 30 days.")
+    extraction = read(document, tmp_path)
+    assert extraction.text == "ACME Pumps, Invoice 4711\n\nPay within 30 days."
+    assert message(extraction, "running-text").endswith("left out: Page")

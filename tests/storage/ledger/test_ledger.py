@@ -23,6 +23,7 @@ from tests.storage.building import (
     SPACE,
     fill,
     found,
+    open_to_all,
     reindex,
     require_nobody,
     run_apart,
@@ -204,11 +205,10 @@ def test_a_limit_on_file_size_ends_the_run_and_keeps_the_index(
 
 def test_a_read_only_index_folder_is_a_clear_error(tmp_path: Path, source: Path) -> None:
     require_nobody()
-    for parent in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        parent.chmod(0o755)
     index = tmp_path / "index"
     fill(source, {"a.txt": "words"})
     reindex(index, source)
+    open_to_all(index)
     said = run_apart(REINDEX, index, source, prefix=AS_NOBODY)
     assert said.startswith(f"UsageError can't write {index}/run.lock: Permission denied."), said
     said = run_apart(REINDEX, tmp_path / "new", source, prefix=AS_NOBODY)

@@ -275,9 +275,3 @@ def test_part_numbers_and_codes(best: Best, query: str, first: str) -> None:
 )
 def test_surnames(best: Best, query: str, first: str) -> None:
     assert best("names", query)[:1] == [first]
-
-
-@pytest.mark.parametrize("query", ["Dvorak", "Noel", "Walesa"])
-def test_accents_are_letters_of_their_own(best: Best, query: str) -> None:
-    """Spec: no accent folding. What is not typed is not found by its words; prefixes without it are."""
-    assert best("names", query) == []

@@ -31,7 +31,7 @@ from pincite.tasks.extraction.pdf.structure import (
 
 MEDIA_TYPE = "application/pdf"
 EXTRACTOR = "pdf"
-EXTRACTOR_VERSION = f"2 pdfium-{pdfium.PDFIUM_INFO.build}"
+EXTRACTOR_VERSION = f"3 pdfium-{pdfium.PDFIUM_INFO.build}"
 SHOWN_RUNNING = 5  # texts of running lines that the warning quotes
 SHOWN_PAGES = 20  # warnings of one kind that are kept with their page; the rest is counted
 

@@ -75,13 +75,14 @@ def main() -> None:
         index, questions = make_index(Path(folder))
         asked = [one.question for one in questions.questions]
         embedder.embed_queries(asked[:50])
-        costs = [
-            (
-                cpu_s(lambda: embedder.embed_queries(asked)),
-                cpu_s(lambda: evaluate(index, settings, questions)),
-            )
-            for _ in range(REPEATS)
-        ]
+        with Index.open(index) as opened:
+            costs = [
+                (
+                    cpu_s(lambda: embedder.embed_queries(asked)),
+                    cpu_s(lambda: evaluate(opened, settings, questions)),
+                )
+                for _ in range(REPEATS)
+            ]
     embedding, whole = (statistics.median(one) for one in zip(*costs, strict=True))
     ratios = sorted(after / before for before, after in costs)
     print(f"embedding of {len(asked):,} questions {embedding:.2f} CPU s, whole evaluation {whole:.2f} CPU s")

@@ -28,11 +28,11 @@ from pincite.storage.erasure.forget import forget
 from pincite.storage.ledger import schema, transactions
 from pincite.storage.locks.reader_leases import Lease
 from pincite.storage.maintenance.whole_index import compact_index, vacuum_index
+from pincite.storage.objects import local
 from pincite.storage.runs.commit import lease, publish
 from pincite.storage.runs.registration import register
 from pincite.storage.runs.runs import begin_run, finish_run
 from pincite.storage.search_cache.cache import refresh_cache
-from pincite.storage.segments import segment as segments
 from pincite.storage.segments.arrow_rows import Finished
 from pincite.storage.segments.segment import Segment, read_segment, write_segment
 from pincite.storage.snapshots.index import Index
@@ -103,7 +103,7 @@ def split(one: Path, many: Path) -> None:
 
 
 def _split(index: Index, segment: Segment, versions: dict[str, int]) -> Iterator[dict[str, object]]:
-    table = read_segment(index.path, segment.file).sort_by("document_id")
+    table = read_segment(index.places, segment.file).sort_by("document_id")
     start = 0
     for item in pc.value_counts(table["document_id"].combine_chunks()).to_pylist():
         part = table.slice(start, item["counts"])
@@ -112,7 +112,7 @@ def _split(index: Index, segment: Segment, versions: dict[str, int]) -> Iterator
             "began_version": versions[item["values"]],
             "space_id": None if segment.kind == "texts" else 1,
         }
-        yield asdict(write_segment(index.path, segment.kind, part)) | began
+        yield asdict(write_segment(index.places, segment.kind, part)) | began
 
 
 def _prepared(draw: random.Random) -> Prepared:
@@ -186,12 +186,12 @@ def leases(path: Path) -> None:
 def main() -> None:
     documents = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     print(f"{documents} documents, {documents * CHUNKS} chunks; load {os.getloadavg()[0]:.1f}")
-    waits, segments.os.fsync = segments.os.fsync, lambda _descriptor: None
+    waits, local.os.fsync = local.os.fsync, lambda _descriptor: None
     with tempfile.TemporaryDirectory() as folder:
         many, one = Path(folder) / "many", Path(folder) / "one"
         timed("one commit for all", lambda: make_index(one, documents))
         timed("a segment for each document", lambda: split(one, many))
-        segments.os.fsync = waits
+        local.os.fsync = waits
         with Index.open(one) as index:
             refresh_cache(index)
         compare("before", many, one, drop_cache, runs=1)

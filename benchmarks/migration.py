@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.corpus import write_markdown
-from pincite.encoders.models import resolve_model
+from pincite.encoders.models import name_of, resolve_model
 from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.records import SourceFile
 from pincite.schemas.settings import DEFAULT_MODEL, Settings
@@ -33,7 +33,7 @@ from pincite.storage.segments.arrow_rows import Finished
 from pincite.storage.segments.segment import sha256_of
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.chunking.chunk import chunk
-from pincite.tasks.extraction.registry import extract
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.migration.shadow import EMBEDDER_MEMORY_BYTES
 from pincite.tasks.sandbox.pool import pool
 from pincite.tasks.steps.embed import EmbedOrder
@@ -80,8 +80,10 @@ def embed(index: Path) -> None:
     with Index.open(index) as opened, opened.snapshot() as snapshot:
         texts = tuple(snapshot.chunks(["text"])["text"].to_pylist())
     model = resolve_model(DEFAULT_MODEL)
-    with pool(1, EMBEDDER_MEMORY_BYTES, "benchmark", first=("embed", EmbedOrder(model, ()))) as children:
-        assert len(children.run("embed", EmbedOrder(model, texts), 36_000)) == len(texts)
+    with pool(
+        1, EMBEDDER_MEMORY_BYTES, "benchmark", first=("embed", EmbedOrder(name_of(model), ()))
+    ) as children:
+        assert len(children.run("embed", EmbedOrder(name_of(model), texts), 36_000)) == len(texts)
 
 
 def migrate(index: Path) -> None:

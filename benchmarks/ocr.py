@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from benchmarks import scans
 from benchmarks.scans import Spoil, character_error_rate, page_image
 from pincite.schemas.settings import Settings
-from pincite.tasks.extraction.ocr import tesseract
+from pincite.tasks.extraction.ocr import installed
 from pincite.tasks.extraction.ocr.engine import read_page
 
 
@@ -67,7 +67,7 @@ def cpu_seconds() -> float:
 
 def main() -> int:
     print(
-        f"tesseract {tesseract.version()}, Python {platform.python_version()}, {platform.machine()}, "
+        f"tesseract {installed.version()}, Python {platform.python_version()}, {platform.machine()}, "
         f"{len(PAGES)} pages a condition: {', '.join(PAGES)}\n"
     )
     print(

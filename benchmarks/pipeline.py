@@ -82,7 +82,7 @@ def bare_loop(source: Path) -> None:
     from pincite.encoders.wordpieces import WordPieces
     from pincite.schemas.settings import Settings
     from pincite.tasks.chunking.chunk import chunk
-    from pincite.tasks.extraction.registry import extract
+    from pincite.tasks.extraction.extract import extract
 
     model = resolve_model("all-MiniLM-L6-v2")
     embedder, wordpieces, settings = load_embedder(model), WordPieces(model), Settings()

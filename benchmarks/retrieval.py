@@ -34,7 +34,7 @@ from pincite.retrieval.ranking import Mode
 from pincite.retrieval.searcher import Searcher, open_index
 from pincite.schemas.records import Space
 from pincite.schemas.settings import DEFAULT_MODEL, Settings
-from pincite.storage.search_cache.cache import FOLDER, refresh_cache
+from pincite.storage.search_cache.cache import refresh_cache
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.steps.plan import space_of
 
@@ -192,7 +192,7 @@ def updates(path: Path, vector: np.ndarray, built: Cost) -> None:
             add_commit(index, live_space(), turn * 4, 4, WORDS, revision=2)
             after.append(cost(lambda: searcher.search("w1 w5", vector=vector)))
             again.append(cost(lambda: searcher.search("w1 w5", vector=vector)))
-        packs = len(list((path / FOLDER).glob("*.pack")))
+        packs = len(list((path / "cache").glob("*.pack")))
     first = Cost(*(statistics.median(part) for part in zip(*after, strict=True)))
     most = Cost(*(max(part) for part in zip(*after, strict=True)))
     next_ = Cost(*(statistics.median(part) for part in zip(*again, strict=True)))
@@ -201,7 +201,7 @@ def updates(path: Path, vector: np.ndarray, built: Cost) -> None:
     show("first search after a commit of 20 chunks, median", first, next_, "the search after it", "-")
     print(f"packs after 100 commits: {packs}")
     refreshed(path)
-    print(f"packs after the end of a run: {len(list((path / FOLDER).glob('*.pack')))}", flush=True)
+    print(f"packs after the end of a run: {len(list((path / 'cache').glob('*.pack')))}", flush=True)
 
 
 def segments(folder: Path) -> None:

@@ -59,7 +59,7 @@ def add_commit(
         "chunks": _chunks(ids, revision, contents, unit_vectors(draw, rows, space.dimension), words, space),
         "postings": _postings(ids, revision, drawn),
     }
-    written = [write_segment(index.path, kind, table) for kind, table in tables.items()]
+    written = [write_segment(index.places, kind, table) for kind, table in tables.items()]
     with transactions.writing(index.engine) as connection:
         version = new_version(connection, "benchmark")
         space_id, _ = schema.live_space(connection, version)

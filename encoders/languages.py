@@ -32,7 +32,7 @@ LEAST_SHARE = 0.60  # of a document's letters that must be in its language
 
 _TEXTS = 64  # looked at, spread evenly: some 30 ms, whatever the document's length
 _PART_LETTERS = 200  # of a part that is judged by itself
-_NO_WORD = regex.compile(r"\S*[\p{N}_@\\/=<>{}\[\]|#$*~^]\S*")  # codes, numbers, addresses, markup
+_NO_WORD = regex.compile(r"[\p{N}_@\\/=<>{}\[\]|#$*~^]")  # in codes, numbers, addresses, markup
 _LETTERS = regex.compile(r"[\p{L}\p{M}]")
 _DENSE = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
 _DENSE_WEIGHT = 2.5
@@ -62,7 +62,7 @@ def _parts(texts: Sequence[str]) -> Iterator[str]:
     size = 0.0
     for text in texts[:: max(1, -(-len(texts) // _TEXTS))]:
         for line in text.splitlines():
-            words.append(" ".join(_NO_WORD.sub(" ", line).split()))
+            words.append(" ".join(word for word in line.split() if not _NO_WORD.search(word)))
             size += _size(words[-1])
             if size >= _PART_LETTERS:
                 yield " ".join(words)

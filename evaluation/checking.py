@@ -1,7 +1,8 @@
 """Whether the ground truth of a question set holds in an index: what fails is named and left out.
 
-A needle must stand exactly once in all live canonical texts, in the document that the set names, and must be no
-heading: a chunker that copies headings would score by itself, one that leaves them out could not.
+A needle must stand exactly once in all live canonical texts, in the document that the set names (or in each of the
+copies that it names), and must be no heading: a chunker that copies headings would score by itself, one that leaves
+them out could not.
 """
 
 from collections import Counter
@@ -83,7 +84,7 @@ def sound(questions: QuestionSet, faults: Iterable[Fault]) -> QuestionSet:
 
 
 def _look_up(snapshot: Snapshot, questions: Sequence[Question]) -> _Stored:
-    needles = {one.needle for one in questions if one.needle}
+    needles = {needle for one in questions for needle in (one.needle, *one.needles) if needle}
     places: dict[str, list[_Place]] = {needle: [] for needle in needles}
     pages: dict[str, frozenset[int]] = {}
     finder = Needles(needles)
@@ -149,10 +150,10 @@ def _fault(question: Question, stored: _Stored) -> _Found:
 
 
 def _needle_fault(question: Question, stored: _Stored) -> _Found:
+    if lost := [one for one in question.needles if not stored.places[one]]:
+        return "not-in-text", f"the further needle {lost[0][:40]!r} is in no stored text"
     places = stored.places[question.needle]
-    if question.needle != question.needle.strip():
-        return "other", "the needle begins or ends with white space, which chunks leave out: take it off"
-    if len(places) == 1:
+    if len(places) == 1 or (places and {one.path for one in places} <= set(question.documents)):
         return _misplaced(question, places[0])
     if places:
         where = ", ".join(f"{path} ({n})" for path, n in sorted(Counter(one.path for one in places).items()))

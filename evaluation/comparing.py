@@ -9,6 +9,7 @@ from typing import Literal
 from pincite.evaluation.metrics import CUTS, success_at
 from pincite.evaluation.passages import NEEDLE, Truth, ground_truth
 from pincite.evaluation.statistics import ALPHA, holm, resolvable, sign_test
+from pincite.schemas.counting import decimal
 from pincite.schemas.evaluation import Judge, Pair, Question, QuestionOutcome, StageFinding, StrategyScores
 
 DESTROYED = "destroyed"
@@ -188,11 +189,6 @@ def _value(scores: StrategyScores, metric: str, judge: Judge) -> str:
     if metric == DESTROYED:
         return str((scores.destroyed if judge == "content" else scores.destroyed_in_text).count)
     return decimal(scores.recall[int(metric.removeprefix("recall@"))].value)
-
-
-def decimal(value: float | None) -> str:
-    """Three decimals; "–" for what is not defined."""
-    return "–" if value is None else f"{value:.3f}"
 
 
 def _as_embedded(first: StrategyScores, second: StrategyScores, judge: Judge) -> str:

@@ -8,7 +8,6 @@ Calls no language model and changes nothing. The same index, questions and plan 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from pincite.encoders.models import resolve_model
 from pincite.evaluation.checking import check_snapshot, sound
@@ -64,18 +63,17 @@ ABLATION = Plan(chunkers=STRATEGIES, try_rerank=True)
 
 
 def evaluate(
-    path: Path,
+    index: Index,
     settings: Settings,
     questions: QuestionSet,
     plan: Plan = AS_IT_IS,
     say: Say = lambda _line: None,
 ) -> Evaluation:
-    """What `questions` find in the index at `path`, at its newest version. `say` is told of long steps.
+    """What `questions` find in the index, at its newest version. `say` is told of long steps.
 
-    Raises `UsageError` when no question can be judged, and what opening an index, resolving a model and
-    reranking raise.
+    Raises `UsageError` when no question can be judged, and what resolving a model and reranking raise.
     """
-    with Index.open(path) as index, index.held_snapshot() as snapshot:
+    with index.held_snapshot() as snapshot:
         notes = []
         if plan.threshold is None and plan.answered is None:
             found = threshold_of(index)

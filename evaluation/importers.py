@@ -5,10 +5,13 @@
     financebench   one JSON-lines file and a folder of PDFs (Islam et al. 2023)
 
 SQuAD: a document per article; the sentence of the answer is the needle, with its neighbours where it stands more
-than once; impossible questions must be refused. BEIR: a document per entry; a question is judged by documents, not
-by chunk ids, because those change with the chunker, and it is right when a passage of any document with a positive
-score is found. FinanceBench: the PDFs are copied; a question is judged by the pages of its evidence, which the
-file counts from 0 and we from 1.
+than once, never across a blank line; impossible questions must be refused. BEIR: a document per entry; a question
+is judged by documents, not by chunk ids, because those change with the chunker, and it is right when a passage of
+any document with a positive score is found. FinanceBench: the PDFs are copied; a question is judged by the pages of
+its evidence, which the file counts from 0 and we from 1.
+
+A row that can't be used (an answer that does not stand where it is said to, a repeated id, a line that is no JSON)
+is left out by name. Only a file that can't be read at all is an error.
 """
 
 import json
@@ -18,13 +21,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pincite.evaluation.questions import lines_of
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import UsageError
 from pincite.schemas.evaluation import Question
 from pincite.tasks.chunking.sentences import sentence_cuts
+
+T = TypeVar("T")
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,7 @@ class Imported:
 
     documents: Mapping[str, str | Path]  # file name to its text, or to the file to copy
     questions: tuple[Question, ...]
-    left_out: tuple[str, ...]  # questions that can't be judged here, each with the reason
+    left_out: tuple[str, ...]  # rows that can't be judged or read, each with its name and the reason
 
 
 def write_imported(imported: Imported, documents: Path, questions: Path) -> None:
@@ -61,73 +67,102 @@ def write_imported(imported: Imported, documents: Path, questions: Path) -> None
 
 
 def read_squad(path: Path, split: str = "", documents: Path | None = None) -> Imported:
-    """Raises `UsageError` with the place in the file, such as `data[0].paragraphs[2].qas[1]`."""
+    """Raises `UsageError` when it is no such file."""
     data = _json(path)
-    articles = _list(data, "data", f"{path}: the file") if isinstance(data, dict) else None
-    if articles is None:
-        raise UsageError(f"{path} is no SQuAD file: expected an object with the key data")
-    names = _Names()
+    articles = data.get("data") if isinstance(data, dict) else None
+    if not isinstance(articles, list):
+        raise UsageError(f"{path} is no SQuAD file: expected an object with the list data")
+    rows, names = _Rows(), _Names()
     texts: dict[str, str] = {}
-    found: list[tuple[Question, str, int, int]] = []
+    found: list[_Asked] = []
     for number, article in enumerate(articles):
-        where = f"{path}: data[{number}]"
-        name = names.new(_text(article, "title", where))
+        where = f"data[{number}]"
+        title = article.get("title") if isinstance(article, dict) else None
+        name = names.new(title if isinstance(title, str) and title.strip() else f"article-{number + 1}")
         contexts: list[str] = []
-        for index, paragraph in enumerate(_list(article, "paragraphs", where)):
+        for index, paragraph in enumerate(rows.read(_list, article, "paragraphs", where) or ()):
             place = f"{where}.paragraphs[{index}]"
-            context = _text(paragraph, "context", place)
-            contexts.append(context)
-            for q, asked in enumerate(_list(paragraph, "qas", place)):
-                found.append(_squad_question(asked, context, name, f"{place}.qas[{q}]"))
-        texts[name] = "\n\n".join(dict.fromkeys(contexts)) + "\n"
-    _require_distinct((question.id for question, *_ in found), str(path))
-    return _with_needles(texts, found)
+            context = rows.read(_text, paragraph, "context", place)
+            if context is None:
+                continue
+            contexts.append(without_marks(context))
+            for q, asked in enumerate(rows.read(_list, paragraph, "qas", place) or ()):
+                one = rows.read(_squad_question, asked, context, name, f"{place}.qas[{q}]")
+                if one and rows.is_new(one.question.id):
+                    found.append(one)
+        if contexts:
+            texts[name] = "\n\n".join(dict.fromkeys(contexts)) + "\n"
+    return _with_needles(texts, found, rows)
 
 
-def _squad_question(asked: Any, context: str, name: str, where: str) -> tuple[Question, str, int, int]:
-    """The question without its needle, the paragraph, and where the answer stands in it; (0, 0) for none."""
-    question = Question(
-        str(_value(asked, "id", where)), _text(asked, "question", where).strip(), document=name
-    )
-    answers = _list(asked, "answers", where)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question without its needle, its paragraph, and where the answer stands in it; (0, 0) for none."""
+
+    question: Question
+    context: str
+    start: int = 0
+    end: int = 0
+
+
+def _squad_question(asked: Any, context: str, name: str, where: str) -> _Asked:
+    """By the first of its answers that stands where it is said to. Raises `UsageError` when none does."""
+    words = without_marks(_text(asked, "question", where)).strip()
+    question = Question(str(_value(asked, "id", where)), words, document=name)
     if asked.get("is_impossible"):
-        return replace(question, document="", kind="impossible"), context, 0, 0
+        return _Asked(replace(question, document="", kind="impossible"), context)
+    answers = _list(asked, "answers", where)
     if not answers:
         raise UsageError(f"{where} has no answers; mark it is_impossible if it has none")
-    words = _text(answers[0], "text", f"{where}.answers[0]")
-    start = answers[0].get("answer_start")
-    if not words.strip() or type(start) is not int or context[start : start + len(words)] != words:
-        raise UsageError(
-            f"{where}.answers[0]: {words!r} does not stand at answer_start {start!r} of its context; offsets count "
-            "Unicode code points"
-        )
-    return question, context, start, start + len(words)
+    for answer in answers:
+        given = _text(answer, "text", f"{where}.answers")
+        start = answer.get("answer_start")
+        if type(start) is int and start >= 0 and context[start : start + len(given)] == given:
+            before, inside = context[:start], context[start : start + len(given)]
+            begin = len(without_marks(before))
+            return _Asked(question, without_marks(context), begin, begin + len(without_marks(inside)))
+    raise UsageError(
+        f"{where}: its answer {answers[0]['text']!r} does not stand at answer_start "
+        f"{answers[0].get('answer_start')!r} of its context; offsets count Unicode code points"
+    )
 
 
-def _with_needles(texts: Mapping[str, str], found: Sequence[tuple[Question, str, int, int]]) -> Imported:
+def _with_needles(texts: Mapping[str, str], found: Sequence[_Asked], rows: "_Rows") -> Imported:
     everything = "\0".join(texts.values())
     questions: list[Question] = []
-    left_out: list[str] = []
-    for question, context, start, end in found:
-        if not question.document:
-            questions.append(question)
+    for one in found:
+        if not one.question.document:
+            questions.append(one.question)
             continue
-        needle = _needle(context, start, end, everything)
-        if needle:
-            questions.append(replace(question, needle=needle))
+        if _BLANK_LINE.search(one.context, one.start, one.end):
+            rows.leave_out(f"{one.question.id}: its answer runs over a blank line")
+            continue
+        holders = tuple(name for name, text in texts.items() if one.context in text)
+        needle = _needle(one.context, one.start, one.end, everything, len(holders))
+        if not needle:
+            rows.leave_out(f"{one.question.id}: its whole paragraph stands more than once in a document")
+        elif len(holders) == 1:
+            questions.append(replace(one.question, needle=needle))
         else:
-            left_out.append(f"{question.id}: its whole paragraph stands more than once")
-    return Imported(texts, tuple(questions), tuple(left_out))
+            questions.append(replace(one.question, needle=needle, document="", documents=holders))
+    return rows.imported(texts, questions)
 
 
-def _needle(context: str, start: int, end: int, everything: str) -> str:
-    """The sentences that the answer touches, with neighbours until they stand once; "" if they never do."""
-    cuts = sorted({0, *sentence_cuts(context, 0, len(context)), len(context)})
+def _needle(context: str, start: int, end: int, everything: str, holders: int) -> str:
+    """The sentences that the answer touches, with neighbours until they stand once in each of the documents that
+    hold their paragraph; "" if they never do.
+
+    A blank line ends a sentence, and a needle never spans one: there chunks are parted first.
+    """
+    low = max((cut.end() for cut in _BLANK_LINE.finditer(context, 0, start)), default=0)
+    following = _BLANK_LINE.search(context, start)
+    high = following.start() if following else len(context)
+    cuts = sorted({low, *sentence_cuts(context, low, high), high})
     first = max(n for n, cut in enumerate(cuts) if cut <= start)
     last = min(n for n, cut in enumerate(cuts) if cut >= end)
     while True:
         needle = context[cuts[first] : cuts[last]].strip()
-        if everything.find(needle) == everything.rfind(needle):
+        if everything.count(needle) == holders:
             return needle
         if first == 0 and last == len(cuts) - 1:
             return ""
@@ -140,42 +175,47 @@ def _needle(context: str, start: int, end: int, everything: str) -> str:
 def read_beir(path: Path, split: str = "", documents: Path | None = None) -> Imported:
     """The queries that a split judges: "test" if the folder has it, else its only one.
 
-    Raises `UsageError` with file and line.
+    Raises `UsageError` when a file is missing.
     """
-    files, texts = _beir_corpus(path / "corpus.jsonl")
-    judged = _qrels(_qrels_file(path, split), files)
+    rows = _Rows()
+    files, texts = _beir_corpus(path / "corpus.jsonl", rows)
+    judged = _qrels(_qrels_file(path, split), files, rows)
     questions: list[Question] = []
-    left_out: list[str] = []
-    seen: set[str] = set()
-    for where, entry in _json_lines(path / "queries.jsonl"):
-        identity = _text(entry, "_id", where)
-        if identity in seen:
-            raise UsageError(f"{where}: the _id {identity} is given twice")
-        seen.add(identity)
-        right = tuple(sorted(file for one in judged.get(identity, ()) if (file := files[one]) in texts))
-        if right:
-            questions.append(Question(identity, _text(entry, "text", where).strip(), documents=right))
-        elif identity in judged:
-            left_out.append(f"{identity}: no entry with words has a positive score for it")
-    if lost := sorted(judged.keys() - seen):
-        raise UsageError(f"{path / 'queries.jsonl'} lacks the query {lost[0]} that the qrels judge")
-    return Imported(texts, tuple(questions), tuple(left_out))
+    for where, entry in rows.of_lines(path / "queries.jsonl"):
+        identity = rows.read(_name, entry, "_id", where)
+        if identity is None or not rows.is_new(identity):
+            continue
+        relevant = judged.pop(identity, None)
+        if relevant is None:
+            continue
+        right = tuple(sorted(file for one in relevant if (file := files[one]) in texts))
+        words = rows.read(_text, entry, "text", where) if right else None
+        if words is not None:
+            questions.append(Question(identity, without_marks(words).strip(), documents=right))
+        elif not right:
+            rows.leave_out(f"{identity}: no entry with words has a positive score for it")
+    for identity in sorted(judged):
+        rows.leave_out(f"{identity}: the qrels judge it, and queries.jsonl lacks it")
+    return rows.imported(texts, questions)
 
 
-def _beir_corpus(path: Path) -> tuple[dict[str, str], dict[str, str]]:
+def _beir_corpus(path: Path, rows: "_Rows") -> tuple[dict[str, str], dict[str, str]]:
     """(id to file name, file name to text); an entry without words has no text."""
     names = _Names()
     files: dict[str, str] = {}
     texts: dict[str, str] = {}
-    for where, entry in _json_lines(path):
-        identity = _text(entry, "_id", where)
+    for where, entry in rows.of_lines(path):
+        identity = rows.read(_name, entry, "_id", where)
+        if identity is None:
+            continue
         if identity in files:
-            raise UsageError(f"{where}: the _id {identity} is given twice")
+            rows.leave_out(f"{where}: the _id {identity} is given twice; the first entry counts")
+            continue
         files[identity] = names.new(identity)
-        parts = (entry.get("title") or "", _value(entry, "text", where))
+        parts = (entry.get("title") or "", entry.get("text") or "")
         if not all(isinstance(part, str) for part in parts):
-            raise UsageError(f"{where}: title and text must be text")
-        if words := "\n\n".join(part.strip() for part in parts if part.strip()):
+            rows.leave_out(f"{where}: title and text must be text")
+        elif words := "\n\n".join(stripped for part in parts if (stripped := without_marks(part).strip())):
             texts[files[identity]] = f"{words}\n"
     return files, texts
 
@@ -190,7 +230,7 @@ def _qrels_file(path: Path, split: str) -> Path:
     return named[0]
 
 
-def _qrels(path: Path, known: Mapping[str, str]) -> dict[str, list[str]]:
+def _qrels(path: Path, known: Mapping[str, str], rows: "_Rows") -> dict[str, list[str]]:
     """Query to the ids of its relevant entries; [] for one that has none with a positive score."""
     judged: dict[str, list[str]] = {}
     for number, line in enumerate(_read(path).split("\n"), start=1):
@@ -198,11 +238,14 @@ def _qrels(path: Path, known: Mapping[str, str]) -> dict[str, list[str]]:
             continue
         cells = line.rstrip("\r").split("\t")
         if len(cells) != 3 or not re.fullmatch(r"[+-]?\d+", cells[2].strip()):
-            raise UsageError(
-                f"{path}, line {number}: expected query-id, corpus-id and a whole score, tabs between"
-            )
+            if number > 1:  # else a header of other words
+                rows.leave_out(
+                    f"{path.name}, line {number}: expected query-id, corpus-id and a whole score, tabs between"
+                )
+            continue
         if cells[1] not in known:
-            raise UsageError(f"{path}, line {number}: the corpus has no {cells[1]}")
+            rows.leave_out(f"{path.name}, line {number}: the corpus has no {cells[1]}")
+            continue
         relevant = judged.setdefault(cells[0], [])
         if int(cells[2]) > 0:
             relevant.append(cells[1])
@@ -215,34 +258,39 @@ def _qrels(path: Path, known: Mapping[str, str]) -> dict[str, list[str]]:
 def read_financebench(path: Path, split: str = "", documents: Path | None = None) -> Imported:
     """The PDFs are looked for in `documents`, else in the folder `pdfs` beside the file or one above.
 
-    Raises `UsageError` with the line, or with the PDFs that are not there.
+    Raises `UsageError` with the PDFs that are not there.
     """
     folder = documents or next(
         (one / "pdfs" for one in path.resolve().parents[:2] if (one / "pdfs").is_dir()), path.parent / "pdfs"
     )
     files: dict[str, str | Path] = {}
     questions: list[Question] = []
-    left_out: list[str] = []
-    for where, entry in _json_lines(path):
-        identity = str(_value(entry, "financebench_id", where))
-        evidence = [_evidence(one, entry, where) for one in _list(entry, "evidence", where)]
-        names = sorted({name for name, _ in evidence})
-        if len(names) != 1:
-            count = f"lies in {counted(len(names), 'document')}" if names else "is missing"
-            left_out.append(f"{identity}: its evidence {count}, and pages are judged in one")
-            continue
-        pages = tuple(sorted({page for _, page in evidence}))
-        files[names[0]] = folder / names[0]
-        kind = str(entry.get("question_type") or "")
-        question = _text(entry, "question", where).strip()
-        questions.append(Question(identity, question, document=names[0], kind=kind, pages=pages))
-    _require_distinct((question.id for question in questions), str(path))
+    rows = _Rows()
+    for where, entry in rows.of_lines(path):
+        question = rows.read(_financebench_question, entry, where)
+        if question is not None and rows.is_new(question.id):
+            files[question.document] = folder / question.document
+            questions.append(question)
     if lost := sorted(str(name) for name, file in files.items() if not Path(file).is_file()):
         raise UsageError(
             f"{folder} lacks {len(lost):,} of {counted(len(files), 'document')}, such as {lost[0]}: fetch the "
             "PDFs of the data set and name their folder with --source-documents"
         )
-    return Imported(files, tuple(questions), tuple(left_out))
+    return rows.imported(files, questions)
+
+
+def _financebench_question(entry: Mapping[str, Any], where: str) -> Question:
+    """Raises `UsageError` for one that can't be judged by pages of one document."""
+    identity = str(_value(entry, "financebench_id", where))
+    evidence = [_evidence(one, entry, where) for one in _list(entry, "evidence", where)]
+    names = sorted({name for name, _ in evidence})
+    if len(names) != 1:
+        count = f"lies in {counted(len(names), 'document')}" if names else "is missing"
+        raise UsageError(f"{identity}: its evidence {count}, and pages are judged in one")
+    pages = tuple(sorted({page for _, page in evidence}))
+    kind = str(entry.get("question_type") or "")
+    question = without_marks(_text(entry, "question", where)).strip()
+    return Question(identity, question, document=names[0], kind=kind, pages=pages)
 
 
 def _evidence(one: Any, entry: Mapping[str, Any], where: str) -> tuple[str, int]:
@@ -275,19 +323,58 @@ def _json(path: Path) -> Any:
         raise UsageError(f"{path} is no JSON: {error}") from error
 
 
-def _json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(file and line for messages, the object) of each line that is not empty."""
-    for number, line in enumerate(_read(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
+def without_marks(text: str) -> str:
+    """Without U+FEFF, which extraction leaves out and BM25 does not see."""
+    return text.replace("\ufeff", "")
+
+
+class _Rows:
+    """What is left out of a set, in order."""
+
+    def __init__(self) -> None:
+        self._left_out: list[str] = []
+        self._ids: set[str] = set()
+
+    def leave_out(self, why: str) -> None:
+        self._left_out.append(why)
+
+    def read(self, reader: Callable[..., T], *given: Any) -> T | None:
+        """What `reader` reads; None where it raises `UsageError`, which is kept."""
         try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise UsageError(f"{where}: no JSON: {error}") from error
-        if not isinstance(value, dict):
-            raise UsageError(f"{where}: no JSON object")
-        yield where, value
+            return reader(*given)
+        except UsageError as error:
+            self.leave_out(str(error))
+            return None
+
+    def is_new(self, identity: str) -> bool:
+        """Whether this question id was not met before; one that was is left out."""
+        if identity in self._ids:
+            self.leave_out(f"{identity}: the id is given twice; the first question counts")
+            return False
+        self._ids.add(identity)
+        return True
+
+    def of_lines(self, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+        """(file and line for messages, the object) of each line of JSON that is not empty."""
+        for number, line in enumerate(_read(path).split("\n"), start=1):
+            if line.strip():
+                where = f"{path.name}, line {number}"
+                value = self.read(_object, line, where)
+                if value is not None:
+                    yield where, value
+
+    def imported(self, documents: Mapping[str, str | Path], questions: Sequence[Question]) -> Imported:
+        return Imported(documents, tuple(questions), tuple(self._left_out))
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise UsageError(f"{where}: no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise UsageError(f"{where}: no JSON object")
+    return value
 
 
 def _value(value: Any, key: str, where: str) -> Any:
@@ -303,19 +390,17 @@ def _text(value: Any, key: str, where: str) -> str:
     return found
 
 
+def _name(value: Any, key: str, where: str) -> str:
+    """A text or a whole number: ids are both."""
+    found = _value(value, key, where)
+    return str(found) if type(found) is int else _text(value, key, where)
+
+
 def _list(value: Any, key: str, where: str) -> list[Any]:
     found = _value(value, key, where)
     if not isinstance(found, list):
         raise UsageError(f"{where}: {key} is no list")
     return found
-
-
-def _require_distinct(ids: Iterator[str], where: str) -> None:
-    seen: set[str] = set()
-    for one in ids:
-        if one in seen:
-            raise UsageError(f"{where}: the id {one} is given twice")
-        seen.add(one)
 
 
 class _Names:

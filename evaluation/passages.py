@@ -108,12 +108,14 @@ class Passages:
         return Ground(question, number, quoted if judge == "content" else embedded, not quoted, not embedded)
 
     def _holding(self, question: Question, where: Judge) -> frozenset[int]:
-        if not question.document:
-            joined = self._joined_contents if where == "content" else self._joined_texts
-            return frozenset(joined.rows_with(question.needle))
-        return frozenset(
+        joined = self._joined_contents if where == "content" else self._joined_texts
+        further = frozenset(row for needle in question.needles for row in joined.rows_with(needle))
+        if not question.document and not question.documents:
+            return further | frozenset(joined.rows_with(question.needle))
+        return further | frozenset(
             row
-            for row in self._rows_of.get(question.document, ())
+            for path in (question.documents or (question.document,))
+            for row in self._rows_of.get(path, ())
             if question.needle in getattr(self.chunks[row], where)
         )
 
@@ -203,7 +205,8 @@ def _chunk(columns: Mapping[str, Any], document: str) -> EvaluatedChunk:
 def ground_truth(question: Question) -> Truth:
     """What two phrasings of one needle have in common: by what they are judged, and its names."""
     if question.needle:
-        return (NEEDLE, question.needle)  # it stands once: whether the set names its document changes nothing
+        # it stands once: whether the set names its document changes nothing
+        return (NEEDLE, question.needle, *question.needles)
     if question.chunk_ids:
         return ("chunks", *sorted(question.chunk_ids))
     if question.documents:

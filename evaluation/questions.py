@@ -17,7 +17,7 @@ from pincite.schemas.errors import UsageError
 from pincite.schemas.evaluation import Question, QuestionSet
 
 _FIELDS = {field.name: field for field in fields(Question)}
-_LISTS = {"pages": int, "chunk_ids": str, "documents": str}
+_LISTS = {"needles": str, "pages": int, "chunk_ids": str, "documents": str}
 
 
 def read_questions(path: Path) -> QuestionSet:
@@ -72,7 +72,16 @@ def _question(value: Any, default_id: str) -> Question:
         raise ValueError("it has no question")
     if read.get("pages") and not read.get("document"):
         raise ValueError("it judges by page but names no document")
+    read["needle"] = _trimmed(read.get("needle", ""))
+    read["needles"] = tuple(one for given in read.get("needles", ()) if (one := _trimmed(given)))
+    if read["needles"] and not read["needle"]:
+        read["needle"], read["needles"] = read["needles"][0], read["needles"][1:]
     return Question(**read)
+
+
+def _trimmed(needle: str) -> str:
+    """Without what chunks and texts leave out at its ends."""
+    return needle.replace("\ufeff", "").strip()
 
 
 def _repeated(questions: Iterable[Question]) -> list[str]:

@@ -9,12 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pincite.encoders.embedding import Embedder, load_embedder
-from pincite.encoders.fitness import measure_fitness
 from pincite.encoders.models import Model, resolve_model
 from pincite.encoders.wordpieces import WordPieces
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.errors import IndexBroken
 from pincite.schemas.records import Extraction, Job, Policy, Prepared, SourceFile
-from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
+from pincite.schemas.settings import Settings
 from pincite.storage.documents.extractions import read_extractions
 from pincite.storage.runs.commit import lease, publish
 from pincite.storage.runs.registration import register
@@ -22,7 +22,7 @@ from pincite.storage.runs.runs import Run, begin_run, finish_run
 from pincite.storage.segments.arrow_rows import Finished
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.snapshot import LiveDocument, Snapshot
-from pincite.tasks.chunking.chunk import chunk
+from pincite.tasks.chunking.by_model import chunks_for_model
 from pincite.tasks.steps.lexical import term_frequencies
 from pincite.tasks.steps.plan import policy_of, space_of
 from pincite.tasks.steps.publish import GROUP_CHUNKS, check_invariants
@@ -96,19 +96,18 @@ class _Builder:
 
     def _finished(self, job: Job, document: LiveDocument, extraction: Extraction) -> Finished:
         settings, wordpieces = self._settings, self._wordpieces
-        window = wordpieces.model.window
-        chunks = chunk(extraction, document.title, settings.chunker, wordpieces.count_many, window)
-        fitness = measure_fitness([one.content for one in chunks], wordpieces)
+        made = chunks_for_model(extraction, document.title, settings.chunker, wordpieces)
+        chunks = made.chunks
         prepared = Prepared(
             extraction,
             chunks,
             term_frequencies(chunks),
             language=document.language,
-            encoder_fit=fitness.readable,
+            encoder_fit=not made.unfit,
         )
         vectors = self._embedder.embed([one.text for one in chunks])
         if chunks:
-            whole = settings.chunker == DEFAULT_CHUNKER
+            whole = is_whole(settings.chunker)
             check_invariants(prepared, vectors, wordpieces.model.dimension, whole)
         return Finished(job, document.title, prepared, vectors)
 

@@ -18,12 +18,14 @@ from pincite.evaluation.evaluate import AS_IT_IS
 from pincite.evaluation.gate.regression import LAST, Guarded, guard
 from pincite.evaluation.questions import read_questions
 from pincite.schemas.settings import Settings
+from pincite.storage.snapshots.index import Index
 
 
 @flow(name="evaluate", persist_result=False, validate_parameters=False)
 def evaluate(index: str, questions: str, settings: Settings, baseline: str = LAST) -> State:
     """Completed with what was measured; Failed, with the verdict's words, when the gate does not open."""
-    guarded = guard(Path(index), settings, read_questions(Path(questions)), AS_IT_IS, baseline)
+    with Index.open(Path(index)) as opened:
+        guarded = guard(opened, settings, read_questions(Path(questions)), AS_IT_IS, baseline)
     if guarded.verdict is not None and not guarded.verdict.ok:
         return Failed(message="; ".join(guarded.verdict.reasons))
     return Completed(message=summary_of(guarded), data=guarded.result.name)

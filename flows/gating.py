@@ -19,7 +19,6 @@ from pincite.evaluation.results import result_of
 from pincite.schemas.errors import UsageError
 from pincite.schemas.evaluation import QuestionSet
 from pincite.schemas.settings import Settings
-from pincite.storage.locks.run_lock import patient
 from pincite.storage.migration.cut_over import snapshot_of
 from pincite.storage.migration.state import Migration, changed_since_gate, record_gate, record_stage
 from pincite.storage.queries.calibrations import adopt_threshold, latest_calibration
@@ -50,7 +49,7 @@ def passes(index: Index, migration: Migration, settings: Settings, choice: Migra
         if not choice.force:
             return bool(verdict["ok"]) or bool(verdict.get("forced"))
     forced = choice.force if not verdict["ok"] else ""
-    with patient(index.path):
+    with index.lock.patient():
         record_gate(index, migration, {**verdict, "forced": forced})
     return bool(verdict["ok"]) or bool(forced)
 
@@ -100,9 +99,7 @@ def _compared(
 ) -> Gate:
     """Bluffs are compared where both answer as many questions: distances of two models can't be compared."""
     live = spaces_of(index)[0]
-    old = result_of(
-        evaluate(index.path, replace(settings, model=live.setting), questions, say=say), questions
-    )
+    old = result_of(evaluate(index, replace(settings, model=live.setting), questions, say=say), questions)
     same_model = live.space.fingerprint == target.space.fingerprint
     plan = replace(AS_IT_IS, threshold=old.threshold) if same_model else matched(AS_IT_IS, old)
     with index.held_snapshot():  # a vacuum then leaves what any later version has, too

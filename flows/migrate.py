@@ -54,22 +54,23 @@ def migrate(
         say=get_run_logger().info,
     )
     try:
-        done = carry_out(Path(index), way, load_settings(), choice)
+        with Index.open(Path(index)) as opened:
+            done = carry_out(opened, way, load_settings(), choice)
+            return _state_of(opened, done, way, choice)
     except PinciteError as error:  # with its own words, and no traceback in the log
         return Failed(message=str(error), data=error)
-    return _state_of(Path(index), done, way, choice)
 
 
-def run_here(path: Path, way: Way, **parameters: object) -> bool:
+def run_here(index: Index, way: Way, **parameters: object) -> bool:
     """Whether it came to what was asked for, in this process, with the Prefect API that is set."""
-    state: State = migrate(str(path), way, return_state=True, **parameters)
+    state: State = migrate(str(index.path), way, return_state=True, **parameters)
     if state.is_completed() or state.name in (BLOCKED, REFUSED):
         return state.is_completed()
     state.result()  # raises what ended it
     return False
 
 
-def _state_of(path: Path, done: Migration | None, way: Way, choice: MigrationOptions) -> State:
+def _state_of(index: Index, done: Migration | None, way: Way, choice: MigrationOptions) -> State:
     if done is None:
         return Completed(message="the index is of that model and chunker already")
     to = f"{done.target.space.model}, {done.target.space.chunker}"
@@ -79,8 +80,7 @@ def _state_of(path: Path, done: Migration | None, way: Way, choice: MigrationOpt
                 name="Held", message=f"the space of {to} is ready and waits for the word to switch"
             )
         return Completed(message=f"the migration to {to} is {done.state}")
-    with Index.open(path) as index:
-        blocking = in_the_way(index, done)
+    blocking = in_the_way(index, done)
     if blocking:
         first = f"{blocking[0].path}: {blocking[0].reason}"
         return Failed(

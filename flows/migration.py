@@ -7,14 +7,13 @@ held only for moments. A kill loses at most one batch. The Prefect flow around i
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from pincite.encoders.models import resolve_model
 from pincite.flows.gating import passes
 from pincite.schemas.settings import Settings
-from pincite.storage.locks.run_lock import MIGRATION_FILE, exclusive, patient
+from pincite.storage.locks.interface import LockName
 from pincite.storage.migration.cut_over import missing, switch, tidy
 from pincite.storage.migration.state import (
     Migration,
@@ -23,7 +22,7 @@ from pincite.storage.migration.state import (
     begin,
     in_the_way,
     newest_migration,
-    record_questions,
+    note,
     record_stage,
     remove_old,
     waive,
@@ -47,21 +46,20 @@ from pincite.tasks.steps.configuration import setting_of
 from pincite.tasks.steps.plan import space_of
 
 
-def carry_out(path: Path, way: Way, settings: Settings, choice: MigrationOptions) -> Migration | None:
+def carry_out(index: Index, way: Way, settings: Settings, choice: MigrationOptions) -> Migration | None:
     """The migration as it is when this ends; None when the index is of that space already.
 
     Where `choice` names no model or no chunker, that of the migration under way is meant, else that of the
     settings, else that of the index.
     """
-    with Index.open(path) as index:
-        if way == "switch":
-            require_under_way(index)
-        whole = heading(index, settings, choice)
+    if way == "switch":
+        require_under_way(index)
+    whole = heading(index, settings, choice)
     if way == "rollback":
-        return rollback(path, whole, choice)
+        return rollback(index, whole, choice)
     if way in ("abort", "remove-old"):
-        return alone(path, abort if way == "abort" else remove_old)
-    return migrate(path, whole, choice)
+        return alone(index, abort if way == "abort" else remove_old)
+    return migrate(index, whole, choice)
 
 
 def went(migration: Migration | None, way: Way, choice: MigrationOptions) -> bool:
@@ -73,22 +71,22 @@ def went(migration: Migration | None, way: Way, choice: MigrationOptions) -> boo
     return migration.state == "switched" or (not choice.switch and migration.stage == "held")
 
 
-def migrate(path: Path, settings: Settings, choice: MigrationOptions) -> Migration | None:
+def migrate(index: Index, settings: Settings, choice: MigrationOptions) -> Migration | None:
     """The migration as it is when this ends: switched, or building still: what holds it is told by its `stage`.
 
     `settings` name model and chunker of the new space, in full. What was begun and not finished goes on. None when
     the index is of that space already. Raises `UsageError` when another migration is not finished, or a wish
     can't be met.
     """
-    with _migrating(path) as index:
+    with _migrating(index):
         if not require(index, "forward", settings, choice):
             return None
         model = resolve_model(settings.model)
-        with patient(index.path):
+        with index.lock.patient():
             setting = setting_of(settings.model, model)
             begin(index, space_of(model, settings), setting, choice.keep_days)
         if choice.questions is not None:
-            record_questions(index, str(choice.questions.resolve()))
+            note(index, questions=str(choice.questions.resolve()))
         migration = _now(index)
         target, live = migration.target, spaces_of(index)[0].space
         if migration.stage == "held" and not missing(index, migration, target.space_id):
@@ -96,7 +94,7 @@ def migrate(path: Path, settings: Settings, choice: MigrationOptions) -> Migrati
             if not may or _at_once(index, migration, target, "switched"):
                 return _ended(index)
         record_stage(index, "preparing")
-        with standby(target, live, model, family_of(path), settings.limits.deadline_s) as beside:
+        with standby(target, live, model, family_of(index), settings.limits.deadline_s) as beside:
             check_probes(index, target, beside.embed)
             record_stage(index, "building")
             builder = Builder(index, migration, beside, choice.throttle)
@@ -108,46 +106,46 @@ def migrate(path: Path, settings: Settings, choice: MigrationOptions) -> Migrati
         return _ended(index)
 
 
-def rollback(path: Path, settings: Settings, choice: MigrationOptions) -> Migration:
+def rollback(index: Index, settings: Settings, choice: MigrationOptions) -> Migration:
     """The same switch back to the space that was searched before, after it has caught up with the newer one.
 
     The migration is still switched when a document blocks it. Raises `UsageError` when nothing was switched or
     the old space is gone, and `ModelUnavailable` when it must catch up and its model is not here.
     """
-    with _migrating(path) as index:
+    with _migrating(index):
         migration = require_switched(index)
         old, live = migration.source, spaces_of(index)[0].space
         if _at_once(index, migration, old, "rolled back"):
             return _now(index)
         model = model_of(old)
-        with standby(old, live, model, family_of(path), settings.limits.deadline_s) as beside:
+        with standby(old, live, model, family_of(index), settings.limits.deadline_s) as beside:
             check_probes(index, old, beside.embed)
             builder = Builder(index, migration, beside, choice.throttle)
             builder.catch_up()
-            _waive(index, migration, choice.waive)
+            waive(index, migration, choice.waive)
             if not in_the_way(index, migration):
                 finish(index, migration, builder, old, "rolled back", choice.say)
         return _now(index)
 
 
-def alone(path: Path, change: Callable[[Index], object]) -> Migration | None:
+def alone(index: Index, change: Callable[[Index], object]) -> Migration | None:
     """Changes the migration (aborts it, removes the old space) while nobody else migrates or publishes."""
-    with _migrating(path) as index:
-        with patient(index.path):
+    with _migrating(index):
+        with index.lock.patient():
             change(index)
         return newest_migration(index)
 
 
 @contextmanager
-def _migrating(path: Path) -> Iterator[Index]:
-    with Index.open(path) as index, exclusive(index.path, MIGRATION_FILE):
-        end_leftovers(family_of(path))
-        yield index
+def _migrating(index: Index) -> Iterator[None]:
+    with index.lock.exclusive(LockName.MIGRATION):
+        end_leftovers(family_of(index))
+        yield
 
 
-def family_of(path: Path) -> str:
+def family_of(index: Index) -> str:
     """Not that of a reindex, which ends what a killed run of its own left behind."""
-    return "migrate-" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    return "migrate-" + hashlib.sha256(str(index.path.resolve()).encode()).hexdigest()[:16]
 
 
 def _now(index: Index) -> Migration:
@@ -165,7 +163,7 @@ def _ended(index: Index) -> Migration:
 
 def _at_once(index: Index, migration: Migration, to: Kept, state: State) -> bool:
     """Switches to a space that is level already; False when it is not."""
-    with patient(index.path):
+    with index.lock.patient():
         if missing(index, migration, to.space_id):
             return False
         tidy(index, migration, to.space_id)
@@ -175,7 +173,7 @@ def _at_once(index: Index, migration: Migration, to: Kept, state: State) -> bool
 
 def _may_switch(index: Index, migration: Migration, settings: Settings, choice: MigrationOptions) -> bool:
     """What keeps it from the switch is told as its stage."""
-    _waive(index, migration, choice.waive)
+    waive(index, migration, choice.waive)
     if in_the_way(index, migration):
         record_stage(index, "blocked")
     elif not passes(index, migration, settings, choice):
@@ -186,8 +184,3 @@ def _may_switch(index: Index, migration: Migration, settings: Settings, choice: 
         record_stage(index, "switching")
         return True
     return False
-
-
-def _waive(index: Index, migration: Migration, paths: Sequence[str]) -> None:
-    if paths:
-        waive(index, migration, paths)

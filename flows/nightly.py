@@ -17,18 +17,16 @@ from prefect.states import Cancelled, Completed, Failed
 
 from pincite.evaluation.gate.regression import evaluation_due
 from pincite.flows.evaluate import evaluate
-from pincite.flows.notify import failure_report, tell
+from pincite.flows.notify import telling
 from pincite.flows.reindex import reindex
 from pincite.flows.settings import load_settings
-from pincite.schemas.errors import IndexBusy, PinciteError, SourceError
-from pincite.schemas.records import Collection, CollectionOutcome, Counts
+from pincite.schemas.errors import IndexBusy
+from pincite.schemas.records import CollectionOutcome, Counts
 from pincite.schemas.settings import Settings
-from pincite.storage.runs.collections import read_collections
 from pincite.storage.snapshots.index import Index
-from pincite.tasks.discover import settle_if_idle
 from pincite.tasks.sandbox.priority import give_way
-from pincite.tasks.steps.configuration import made_or_opened, policy_for
-from pincite.tasks.steps.plan import CollectionChoice, chosen_collections
+from pincite.tasks.steps.plan import CollectionChoice, UpdateRequest
+from pincite.tasks.update import opened_for, update
 
 
 @flow(name="nightly", persist_result=False)
@@ -50,67 +48,23 @@ def nightly(
     settings = load_settings()
     wanted = None if retry is None else tuple(retry)
     now = time.time() if patient and wanted is None else None
-    folder, began = Path(index), time.time()
-    outcomes: list[CollectionOutcome] = []
-    with made_or_opened(folder, settings) as opened:
-        chosen = chosen_collections(
-            read_collections(opened), settings, CollectionChoice(collection=collection)
-        )
+    request = UpdateRequest(wanted, confirm_deletions, now)
+    with opened_for(Path(index), settings, CollectionChoice(collection=collection)) as (opened, chosen):
         try:
-            for one in chosen:
-                outcomes.append(_update(opened, one, settings, wanted, confirm_deletions, now))
+            with telling(opened, settings.notify, get_run_logger().warning) as told:
+                for one in update(opened, chosen, settings, request, reindex):
+                    told.outcomes.append(one)
+                if evaluation_due(settings, told.outcomes):
+                    told.error = _gate(opened, settings)
         except IndexBusy as error:
-            if outcomes:  # what the collections before had to tell
-                _tell(opened, settings, outcomes, began)
             return Cancelled(message=str(error))
-        except PinciteError as error:
-            _tell(opened, settings, outcomes, began, str(error))
-            raise
-        worse = _gate(folder, settings) if evaluation_due(settings, outcomes) else ""
-        _tell(opened, settings, outcomes, began, worse)
-    return Failed(message=worse) if worse else _state_of(outcomes)
+    return Failed(message=told.error) if told.error else _state_of(told.outcomes)
 
 
-def _gate(index: Path, settings: Settings) -> str:
+def _gate(index: Index, settings: Settings) -> str:
     """What the evaluation says against the new index; "" when it may stay."""
-    state = evaluate(str(index), settings.questions, settings, return_state=True)
+    state = evaluate(str(index.path), settings.questions, settings, return_state=True)
     return f"evaluation: {state.message}" if not state.is_completed() else ""
-
-
-def _tell(
-    index: Index, settings: Settings, outcomes: list[CollectionOutcome], since: float, error: str = ""
-) -> None:
-    report = failure_report(index, outcomes, since, error)
-    if report and (warning := tell(settings.notify, report)):
-        get_run_logger().warning(warning)
-
-
-def _update(
-    index: Index,
-    collection: Collection,
-    settings: Settings,
-    retry: tuple[str, ...] | None,
-    confirmed_deletions: int | None,
-    now: float | None,
-) -> CollectionOutcome:
-    policy = policy_for(index, settings, retry, confirmed_deletions, now)
-    began = time.monotonic()
-    try:
-        counts = settle_if_idle(index, collection, policy, settings.limits)
-        idle = counts is not None
-        if counts is None:
-            counts = reindex(  # type: ignore[assignment]  # the data of its state
-                collection.source,
-                str(index.path),
-                settings,
-                retry,
-                collection=collection,
-                confirmed_deletions=confirmed_deletions,
-                now=now,
-            )
-        return CollectionOutcome(collection, counts or Counts(), time.monotonic() - began, idle)
-    except SourceError as error:
-        return CollectionOutcome(collection, Counts(), time.monotonic() - began, idle=True, error=str(error))
 
 
 def _state_of(outcomes: list[CollectionOutcome]) -> State:

@@ -4,16 +4,53 @@ import http.client
 import json
 import socket
 import threading
+import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
+from pincite.schemas.addresses import is_loopback
 from pincite.schemas.counting import counted
+from pincite.schemas.errors import IndexBusy, PinciteError
 from pincite.schemas.records import CollectionOutcome
 from pincite.schemas.settings import Notify
 from pincite.storage.queries.index_report import failures_since
 from pincite.storage.snapshots.index import Index
 
 MOST_DOCUMENTS = 100
+
+
+@dataclass
+class RunNotice:
+    """What is to be told of runs, filled while they go on."""
+
+    outcomes: list[CollectionOutcome] = field(default_factory=list)
+    error: str = ""  # what went wrong with all of them
+
+
+@contextmanager
+def telling(index: Index, notify: Notify, warn: Callable[[str], object]) -> Iterator[RunNotice]:
+    """Tells what failed in the runs of the block when it ends, by itself or by an error of theirs.
+
+    `warn` hears when it could not be told. Of an index that another run has, what came before is told.
+    """
+    told, since = RunNotice(), time.time()
+    try:
+        yield told
+    except PinciteError as error:
+        if not isinstance(error, IndexBusy):
+            told.error = str(error)
+        if told.error or told.outcomes:
+            _tell(index, notify, told, since, warn)
+        raise
+    _tell(index, notify, told, since, warn)
+
+
+def _tell(index: Index, notify: Notify, told: RunNotice, since: float, warn: Callable[[str], object]) -> None:
+    report = failure_report(index, told.outcomes, since, told.error)
+    if report and (warning := tell(notify, report)):
+        warn(warning)
 
 
 def failure_report(
@@ -61,12 +98,17 @@ def _post(notify: Notify, report: Mapping[str, object], problems: list[str]) -> 
         request = urllib.request.Request(
             notify.url, body, {"Content-Type": "application/json", "User-Agent": "pincite"}, method="POST"
         )
-        with urllib.request.urlopen(request, timeout=notify.timeout_s):
+        with _opener(notify.url).open(request, timeout=notify.timeout_s):
             problems.clear()
     except (OSError, ValueError) as error:  # URLError and HTTPError are OSErrors
         problems[0] = str(error)
     except http.client.HTTPException as error:  # what is no answer of HTTP; its words may hold the address
         problems[0] = f"no answer of a web server ({type(error).__name__})"
+
+
+def _opener(url: str) -> urllib.request.OpenerDirector:
+    """With the proxies of the environment, unless the address is of this machine."""
+    return urllib.request.build_opener(urllib.request.ProxyHandler({} if is_loopback(url) else None))
 
 
 def _shown(url: str) -> str:

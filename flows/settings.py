@@ -4,7 +4,7 @@ chunker = "E"                     PINCITE_CHUNKER=E
 [limits]
 deadline_s = 60                   PINCITE_LIMITS__DEADLINE_S=60
 [ocr]
-languages = ["eng", "deu"]        PINCITE_OCR__LANGUAGES='["eng", "deu"]'
+languages = ["eng", "deu"]        PINCITE_OCR__LANGUAGES=eng,deu
 [collections.manuals]
 source = "s3://bucket/manuals"    PINCITE_COLLECTIONS='{"manuals": {"source": "…"}}'
 [schedule]
@@ -16,29 +16,44 @@ The key of the endpoint is PINCITE_ANSWER_KEY, only there: a file with settings 
 """
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import ValidationError, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
+from pincite.flows.environment_names import warn_of_unknown
 from pincite.schemas.errors import UsageError
 from pincite.schemas.settings import Answer, CollectionSettings, Limits, Notify, Ocr, Schedule, Settings
+from pincite.tasks.extraction.registry import formats
+from pincite.tasks.extraction.user_extractors import FORM
 
 SETTINGS_FILE = "pincite.toml"
 _TABLES = {"limits": Limits, "ocr": Ocr, "answer": Answer, "schedule": Schedule, "notify": Notify}
+_LISTS = {"languages"}  # in tables
 _DEFAULTS = Settings()
 
 
 class _Sources(BaseSettings):
     model_config = SettingsConfigDict(
-        env_prefix="PINCITE_", env_nested_delimiter="__", toml_file=SETTINGS_FILE, extra="forbid"
+        env_prefix="PINCITE_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        toml_file=SETTINGS_FILE,
+        extra="forbid",
     )
 
     model: str = _DEFAULTS.model
@@ -54,15 +69,26 @@ class _Sources(BaseSettings):
     workers: int = _DEFAULTS.workers
     attempts: int = _DEFAULTS.attempts
     include_hidden_text: bool = _DEFAULTS.include_hidden_text
+    rank_boilerplate: bool = _DEFAULTS.rank_boilerplate
+    read_attachments: bool = _DEFAULTS.read_attachments
     follow_links_out: bool = _DEFAULTS.follow_links_out
+    environment: Annotated[tuple[str, ...], NoDecode] = ()
     extractors: dict[str, str] = {}
 
     @field_validator("extractors")
     @classmethod
     def _name_functions(cls, given: dict[str, str]) -> dict[str, str]:
         for suffix, address in given.items():
-            if not re.fullmatch(r"[\w.]+:\w+", address) or not suffix.startswith("."):
-                raise ValueError(f'{suffix} = "{address}" is not of the form ".suffix" = "module:function"')
+            if not FORM.fullmatch(address) or not suffix.startswith("."):
+                raise ValueError(
+                    f'{suffix} = "{address}" is not of the form ".suffix" = "file.py:function", '
+                    '"module:function" or the name of an extractor'
+                )
+            if ":" not in address and address not in formats():
+                raise ValueError(
+                    f'{suffix} = "{address}": no extractor has this name. There are: {", ".join(formats())}; a '
+                    'function of your own is given as "file.py:function"'
+                )
         return {suffix.lower(): address for suffix, address in given.items()}
 
     @field_validator("ocr", mode="before")
@@ -71,10 +97,12 @@ class _Sources(BaseSettings):
         """JSON in a variable is read for pydantic's own models, not for what stands in a plain dataclass."""
         if not isinstance(given, dict):
             return given
-        return {
-            name: json.loads(value) if isinstance(value, str) and value.startswith("[") else value
-            for name, value in given.items()
-        }
+        return {name: _as_list(value) if name in _LISTS else value for name, value in given.items()}
+
+    @field_validator("environment", mode="before")
+    @classmethod
+    def _read_list(cls, given: Any) -> Any:
+        return _as_list(given)
 
     @classmethod
     def settings_customise_sources(
@@ -85,11 +113,26 @@ class _Sources(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, env_settings, TomlSource(settings_cls)
+        return init_settings, env_settings, _TomlFile(settings_cls)
+
+
+class _TomlFile(TomlSource):
+    """As pydantic reads it, also with the byte order mark that editors of Windows write."""
+
+    def _read_file(self, file_path: Any) -> dict[str, Any]:
+        return tomllib.loads(file_path.read_text(encoding="utf-8-sig"))
+
+
+def _as_list(given: Any) -> Any:
+    """`eng,deu`, `eng deu` and JSON are the same list."""
+    if not isinstance(given, str):
+        return given
+    return json.loads(given) if given.lstrip().startswith("[") else re.split(r"[,;+\s]+", given.strip(" ,;+"))
 
 
 def load_settings(**given: Any) -> Settings:
     """The settings, with what the command line gave on top. Raises `UsageError` naming every wrong one."""
+    warn_of_unknown()
     try:
         _refuse_unknown_keys()
         read = _Sources(**{name: value for name, value in given.items() if value is not None})
@@ -100,7 +143,8 @@ def load_settings(**given: Any) -> Settings:
         raise UsageError(
             f"settings can't be read (file {SETTINGS_FILE} or PINCITE_… variables): {error}"
         ) from error
-    settings = Settings(**{field.name: getattr(read, field.name) for field in fields(Settings)})
+    values = {field.name: getattr(read, field.name) for field in fields(Settings) if field.name != "folder"}
+    settings = Settings(**values, folder=os.getcwd())
     if wrong := list(_out_of_range(settings)):
         raise UsageError(f"wrong settings (file {SETTINGS_FILE} or PINCITE_… variables): {'; '.join(wrong)}")
     return settings
@@ -136,7 +180,7 @@ def _wrong_schedule(schedule: Schedule) -> Iterator[str]:
 def _refuse_unknown_keys() -> None:
     """The tables are plain dataclasses, of which pydantic would ignore an unknown key: a typo must not pass."""
     path = Path(SETTINGS_FILE)
-    content = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    content = tomllib.loads(path.read_text(encoding="utf-8-sig")) if path.is_file() else {}
     for table, record in _TABLES.items():
         _refuse_unknown_in(table, content.get(table, {}), {field.name for field in fields(record)})
     known = {field.name for field in fields(CollectionSettings)}

@@ -4,13 +4,12 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from pincite.console import complain, errors, looking
 from pincite.schemas.counting import counted
-from pincite.storage.locks.run_lock import MIGRATION_FILE, holder, holder_pid
+from pincite.storage.locks.interface import LockName
 from pincite.storage.migration.cut_over import SpaceProgress, progress_of
 from pincite.storage.migration.state import Migration, newest_migration
 from pincite.storage.snapshots.index import Index
@@ -28,7 +27,7 @@ _STAGES = {
 
 
 @contextmanager
-def telling(path: Path, way: Way) -> Iterator[None]:
+def telling(index: Index, way: Way) -> Iterator[None]:
     """Tells what the ledger says of the migration while the block goes on. A line is told once a stage."""
     columns = TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeElapsedColumn()
     began = time.time()
@@ -37,14 +36,13 @@ def telling(path: Path, way: Way) -> Iterator[None]:
         shown = bar.add_task("starting", total=1.0)
 
         def look() -> None:
-            with Index.open(path) as index:
-                migration = newest_migration(index)
-                if migration is None or not holder(index.path, MIGRATION_FILE):
-                    return
-                if not (word := doing(migration, way, began)):
-                    return
-                level = progress_of(index, migration)
-                waits_for = _waits_for(index) if word == "switching" else ""
+            migration = newest_migration(index)
+            if migration is None or not index.lock.holder(LockName.MIGRATION):
+                return
+            if not (word := doing(migration, way, began)):
+                return
+            level = progress_of(index, migration)
+            waits_for = _waits_for(index) if word == "switching" else ""
             bar.update(shown, completed=level.share, description=_description(word, level))
             for what, line in _lines(word, level, waits_for):
                 if (what, migration.stage_at) not in told:
@@ -68,7 +66,7 @@ def doing(migration: Migration, way: Way, began: float) -> str:
 
 def _waits_for(index: Index) -> str:
     """Who else writes; "" for nobody."""
-    return "" if holder_pid(index.path) == os.getpid() else holder(index.path)
+    return "" if index.lock.holder_pid() == os.getpid() else index.lock.holder()
 
 
 def _lines(word: str, level: SpaceProgress, waits_for: str) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 from pincite.schemas.errors import UsageError
+from pincite.schemas.file_mode import umask
 
 
 def check_target(target: Path | None) -> None:
@@ -24,7 +25,7 @@ def write_whole(target: Path, text: str) -> None:
             "w", encoding="utf-8", newline="\n", dir=target.parent, prefix=".pincite-", delete=False
         ) as file:
             file.write(text)
-        os.chmod(file.name, 0o644)
+        os.chmod(file.name, 0o666 & ~umask())
         os.replace(file.name, target)
     except OSError as error:
         raise UsageError(f"can't write {target}: {error.strerror}") from error

@@ -1,112 +1,38 @@
 """Runs over collections, for the commands that start them: progress while they go, and what came of them."""
 
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import cast
+from contextlib import contextmanager
+from dataclasses import asdict
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pincite.console import ExitCode, complain, errors, looking, one_line, print_json, say
-from pincite.flows.notify import failure_report, tell
 from pincite.retry_output import RequestedDocuments, Retried
 from pincite.schemas.counting import counted
-from pincite.schemas.errors import PinciteError, SourceError
+from pincite.schemas.errors import PinciteError
 from pincite.schemas.evaluation import Verdict
-from pincite.schemas.records import Collection, CollectionOutcome, Counts
+from pincite.schemas.records import Collection, CollectionOutcome
 from pincite.schemas.settings import Settings
 from pincite.storage.queries.index_report import document_reports, index_report, progress
-from pincite.storage.runs.collections import read_collections
-from pincite.storage.snapshots.index import LEDGER_FILE, Index
-from pincite.tasks.discover import settle_if_idle
-from pincite.tasks.sources.source import open_source
-from pincite.tasks.steps.configuration import made_or_opened, policy_for
+from pincite.storage.snapshots.index import Index
+from pincite.tasks.steps.plan import UpdateRequest
+from pincite.updating import COUNTS, RunOptions, bring_up_to_date, summed
 
-_COUNTS = ("discovered", "indexed", "unchanged", "failed", "deleted")
 _SHOWN_FAILURES = 20
 _MOST_NAMED = 5
 
 
-def known_collections(index: Path) -> tuple[Collection, ...]:
-    """Those of the index, none where there is no index yet."""
-    if not (index / LEDGER_FILE).is_file():
-        return ()
-    with Index.open(index) as opened:
-        return read_collections(opened)
-
-
 def run_all(
-    collections: Sequence[Collection],
-    index: Path,
-    settings: Settings,
-    retry: tuple[str, ...] | None = None,
-    confirmed_deletions: int | None = None,
+    opened: Index, collections: Sequence[Collection], settings: Settings, request: UpdateRequest
 ) -> list[CollectionOutcome]:
-    """Each collection brought up to date in a run of its own, one Prefect server for all.
-
-    A source that can't be listed, or that looks emptied, is told and does not keep the others from being indexed.
-    """
-    if not (index / LEDGER_FILE).is_file():
-        for collection in collections:  # before a folder is made for an index of nothing
-            open_source(collection, index, settings.limits)
-    done: list[CollectionOutcome] = []
-    since = time.time()
-    with made_or_opened(index, settings) as opened, ExitStack() as server:
-        flow = _Flow(server, index, settings, retry, confirmed_deletions)
-        for collection in collections:
-            began = time.monotonic()
-            try:
-                policy = policy_for(opened, settings, retry, confirmed_deletions)
-                settled = settle_if_idle(opened, collection, policy, settings.limits)
-                with nullcontext() if settled else _progress(opened, collection.source):
-                    counts = settled or flow.run(collection)
-            except SourceError as error:
-                seconds = time.monotonic() - began
-                done.append(CollectionOutcome(collection, Counts(), seconds, idle=True, error=str(error)))
-            else:
-                seconds = time.monotonic() - began
-                done.append(CollectionOutcome(collection, counts, seconds, idle=settled is not None))
-        report = failure_report(opened, done, since)
-    if report and (warning := tell(settings.notify, report)):
-        complain(f"warning: {warning}")
-    return done
-
-
-@dataclass
-class _Flow:
-    """The flow, with a Prefect server that is started when the first collection needs one."""
-
-    server: ExitStack
-    index: Path
-    settings: Settings
-    retry: tuple[str, ...] | None
-    confirmed_deletions: int | None
-    started: bool = False
-
-    def run(self, collection: Collection) -> Counts:
-        from pincite.flows.prefect_server.server import prefect_api
-
-        if not self.started:
-            self.server.enter_context(prefect_api(self.index.resolve() / "prefect"))
-            self.started = True
-        from pincite.flows.reindex import reindex
-
-        try:
-            counts = reindex(
-                collection.source,
-                str(self.index),
-                self.settings,
-                self.retry,
-                collection=collection,
-                confirmed_deletions=self.confirmed_deletions,
-            )
-        except KeyboardInterrupt:  # which ends any command with exit code 130
-            complain("interrupted: what was finished is stored, the next run takes up the rest")
-            raise
-        return cast(Counts, counts)  # the data of its state
+    """As `bring_up_to_date`, with a bar for each run."""
+    options = RunOptions(request, _progress, lambda warning: complain(f"warning: {warning}"))
+    try:
+        return bring_up_to_date(opened, collections, settings, options)
+    except KeyboardInterrupt:  # which ends any command with exit code 130
+        complain("interrupted: what was finished is stored, the next run takes up the rest")
+        raise
 
 
 @contextmanager
@@ -130,7 +56,7 @@ def _progress(opened: Index, source: str) -> Iterator[None]:
 
 def finish(
     done: Sequence[CollectionOutcome],
-    index: Path,
+    opened: Index,
     settings: Settings,
     as_json: bool,
     asked: RequestedDocuments | None = None,
@@ -140,12 +66,11 @@ def finish(
     Of a retry, it says what became of the chosen documents and how many failed ones it left alone; these are not
     listed, while what failed anew in the same runs is.
     """
-    counts = {name: sum(getattr(one.counts, name) for one in done) for name in _COUNTS}
-    with Index.open(index) as opened:
-        report = index_report(opened, None)
-        stopped = {one.collection.source for one in done if one.error}
-        retried = asked.retried(opened, stopped) if asked else None
-    verdict, unmeasured = _verdict(done, index, settings)
+    counts = {name: getattr(summed(done), name) for name in COUNTS}
+    report = index_report(opened, None)
+    stopped = {one.collection.source for one in done if one.error}
+    retried = asked.retried(opened, stopped) if asked else None
+    verdict, unmeasured = _verdict(done, opened, settings)
     seconds = round(sum(one.seconds for one in done), 3)
     if as_json:
         each = [_as_json(one) for one in done]
@@ -157,10 +82,10 @@ def finish(
         if all(one.idle for one in done) and not counts["deleted"]:
             say("Nothing to do: no document is new or changed.")
         say(", ".join(f"{count} {name}" for name, count in counts.items()))
-        say(f"{counted(report.chunks, 'chunk')}, version {report.version}, {seconds:.1f} s, in {index}")
+        say(f"{counted(report.chunks, 'chunk')}, version {report.version}, {seconds:.1f} s, in {opened.path}")
         if retried:
             retried.say()
-        _say_troubles(done, index, retried)
+        _say_troubles(done, opened, retried)
     for one in done:
         if one.error:
             complain(one.error)
@@ -173,7 +98,7 @@ def finish(
 
 
 def _verdict(
-    done: Sequence[CollectionOutcome], index: Path, settings: Settings
+    done: Sequence[CollectionOutcome], opened: Index, settings: Settings
 ) -> tuple[Verdict | None, str]:
     """(what the gate says, why nothing could be measured): the runs are told of either way."""
     if not settings.questions:
@@ -181,7 +106,7 @@ def _verdict(
     from pincite.evaluation.gate.regression import evaluation_due, gate_of  # brings scipy and the model
 
     try:
-        return gate_of(index, settings) if evaluation_due(settings, done) else None, ""
+        return gate_of(opened, settings) if evaluation_due(settings, done) else None, ""
     except PinciteError as error:
         return None, str(error)
 
@@ -191,11 +116,9 @@ def _as_json(one: CollectionOutcome) -> dict[str, object]:
     return {**named, **asdict(one.counts), "seconds": round(one.seconds, 3), "error": one.error or None}
 
 
-def _say_troubles(done: Sequence[CollectionOutcome], index: Path, retried: Retried | None = None) -> None:
-    with Index.open(index) as opened:
-        failed = document_reports(opened, None, state="failed")
-        unread = _unread(opened)
-    if unread:
+def _say_troubles(done: Sequence[CollectionOutcome], opened: Index, retried: Retried | None = None) -> None:
+    failed = document_reports(opened, None, state="failed")
+    if unread := _unread(opened):
         say(unread)
     ours = [report for report in failed if report.source in {one.collection.source for one in done}]
     if retried:  # what failed anew in this run is told too

@@ -8,14 +8,15 @@ yesterday, last tuesday       at the end of that day
 
 import re
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pincite.schemas.errors import UsageError
-from pincite.storage.ledger.versions import Moment
-from pincite.storage.snapshots.index import Index
+
+if TYPE_CHECKING:  # the help of a command needs no ledger
+    from pincite.storage.ledger.versions import Moment
+    from pincite.storage.snapshots.index import Index
 
 VersionOption = Annotated[
     int | None, typer.Option("--version", min=0, help="What the index said at this version.")
@@ -28,20 +29,17 @@ AtOption = Annotated[
 ]
 
 
-def former_moment(index: Index, version: int | None, at: str | None) -> Moment | None:
+def former_moment(index: "Index", version: int | None, at: str | None) -> "Moment | None":
     """The moment that the options name; None for none. Raises `UsageError` for both, or for what is not kept."""
     if version is None and at is None:
         return None
     return index.moment(version, end_of(at))
 
 
-def former_version(index: Path, version: int | None, at: str | None) -> int | None:
-    """The same as a version, for who opens the index by itself."""
-    if at is None:
-        return version
-    with Index.open(index) as opened:
-        moment = former_moment(opened, version, at)
-    return moment.version if moment else None
+def former_version(index: "Index", version: int | None, at: str | None) -> int | None:
+    """The same as a version; the one that is named is not looked for."""
+    moment = None if at is None else former_moment(index, version, at)
+    return moment.version if moment else version
 
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

@@ -142,7 +142,8 @@ class Searcher:
         Near-duplicates of one document become one hit unless `fold_duplicates` is off. `rerank` reorders the
         first 25 that the threshold and folding leave by a cross-encoder, whose score the hits carry; it refuses
         nothing. The order of steps: filter, rank, cut, fold, rerank. `vector` spares the embedding of a query
-        that `embed_queries` embedded. `explain` adds the share of each term in the BM25 scores.
+        that `embed_queries` embedded, or is a vector of the caller's own. `explain` adds the share of each term in
+        the BM25 scores.
         Raises `UsageError` for a query without a letter or digit, `k` below 1, an unknown mode, a wrong filter,
         and a threshold that is no cosine distance or meets BM25 mode, which measures none; `SpaceMismatch`
         when the settings' model is not the index's; `ModelUnavailable` when a model is not on this machine.
@@ -192,6 +193,8 @@ class Searcher:
             lexical = self._lexical(query, corpus, among)
             return lambda depth: bm25_ranking(lexical, depth), lexical
         model = self._require_model(corpus.snapshot)
+        if known is not None:
+            known = _given_vector(known, model)
         if not len(corpus):
             return lambda _depth: [], None
         looked_at = corpus.live if among is None and not corpus.every_row_lives else among
@@ -263,6 +266,21 @@ def _query_vector(query: str, model: Model) -> dense.Vector:
         vector = np.asarray(_embedder(model).embed_query(query), dtype=np.float32)
     row: dense.Vector = _checked(vector.reshape(1, -1), model)[0]
     return row
+
+
+def _given_vector(vector: dense.Vector, model: Model) -> dense.Vector:
+    """A query's vector of the caller's own. Raises `UsageError` for one that no search could compare."""
+    try:
+        given = np.asarray(vector, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the vector of the query is no array of numbers: {error}") from error
+    length = float(np.linalg.norm(given))
+    if given.shape != (model.dimension,) or not abs(length - 1.0) <= 1e-4:  # also true for NaN
+        raise UsageError(
+            f"the vector of the query has the shape {given.shape} and the length {length:.4g}: the model "
+            f"{model.name} compares vectors of {model.dimension} numbers and unit length, as embed_queries gives them"
+        )
+    return given
 
 
 def _checked(vectors: dense.Matrix, model: Model) -> dense.Matrix:

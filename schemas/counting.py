@@ -1,4 +1,4 @@
-"""Counts with their nouns, as people read them: the one place that knows one from many."""
+"""Figures as people read them: counts with their nouns, and decimals."""
 
 
 def counted(count: int, one: str, many: str = "") -> str:
@@ -7,3 +7,8 @@ def counted(count: int, one: str, many: str = "") -> str:
     Verbs may stand in both: `counted(n, "document has", "documents have")`.
     """
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def decimal(value: float | None, places: int = 3) -> str:
+    """ "0.417"; "–" for what is not defined."""
+    return "–" if value is None else f"{value:.{places}f}"

@@ -17,7 +17,10 @@ class Question:
     kind: str = ""  # of a question: its phrasing; of one to be refused: off-topic, near-miss, ...
     pages: tuple[int, ...] = ()  # 1-based pages of `document` that answer it, where a set judges by page
     chunk_ids: tuple[str, ...] = ()  # chunks that answer it, where a set judges by chunk
-    documents: tuple[str, ...] = ()  # paths of which any passage answers it, where a set judges by document
+    documents: tuple[
+        str, ...
+    ] = ()  # with a needle: the copies that hold it; else any passage of these answers it
+    needles: tuple[str, ...] = ()  # further sentences, each of which answers it too; anywhere in the index
 
     @property
     def answerable(self) -> bool:

@@ -20,11 +20,14 @@ def char_fragment(start: int, end: int) -> str:
     return f"#char={start},{end}"
 
 
-_CHAR = re.compile(r"(?P<document>.+)#char=(?P<start>\d{1,10}),(?P<end>\d{1,10})", re.DOTALL)
+_CHAR = re.compile(r"(?P<document>.+)#(?:[^#]*&)?char=(?P<start>\d{1,10}),(?P<end>\d{1,10})", re.DOTALL)
 
 
 def parse_passage(passage: str) -> tuple[str, int, int] | None:
-    """(document, start, end) of "DOCUMENT#char=from,to"; None for anything else. The name may hold a "#"."""
+    """(document, start, end) of "DOCUMENT#char=from,to" or "DOCUMENT#page=3&char=from,to"; None for anything else.
+
+    The name of a document may hold a "#".
+    """
     match = _CHAR.fullmatch(passage)
     return (match["document"], int(match["start"]), int(match["end"])) if match else None
 

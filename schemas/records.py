@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
 
-BlockKind = Literal["heading", "paragraph", "table", "code", "list"]
+BlockKind = Literal["heading", "paragraph", "table", "code", "list", "boilerplate"]
+"""Boilerplate is of the site around a page, not of the page: in the text, and in no chunk."""
 PlaceKind = Literal["page", "slide", "time", "cells", "entry"]
 State = Literal["pending", "running", "indexed", "failed", "deleted"]
 
@@ -81,8 +82,8 @@ class Extraction:
     text: str  # the canonical text
     title: str  # of the document itself; "" when it names none
     media_type: str
-    extractor: str
-    extractor_version: str
+    extractor: str = ""  # stamped by `tasks.extraction.extract`, as is its version
+    extractor_version: str = ""
     blocks: tuple[Block, ...] = ()
     places: tuple[Place, ...] = ()
     pages: tuple[Page, ...] = ()

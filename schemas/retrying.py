@@ -88,7 +88,7 @@ _OUTLOOKS = {
     "extractor-unavailable": Outlook(
         True,
         "the module may be found by then",
-        "Put the folder of the module that the reason names on PYTHONPATH of every program that indexes, then retry.",
+        "Mend [extractors] of the settings, or the file or package that the reason names, then retry.",
     ),
     LOST: Outlook(True, "the run may have been ended from outside", "Retry: the run was ended from outside."),
     WAIVED: Outlook(

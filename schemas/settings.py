@@ -82,9 +82,15 @@ class Settings:
     workers: int = 0  # extraction processes; 0 is one per core
     attempts: int = 3  # of a failed document whose file did not change
     include_hidden_text: bool = False
-    follow_links_out: bool = True  # of a folder; else a link to a place outside it is listed as failed
+    rank_boilerplate: bool = False  # also find what an HTML page shows around its own text
+    read_attachments: bool = True  # of mail, into the text of the message
+    follow_links_out: bool = False  # of a folder; else a link to a place outside it is listed as failed
+    environment: tuple[
+        str, ...
+    ] = ()  # variables that the extractors of your own need; others do not reach them
     extractors: Mapping[str, str] = field(default_factory=dict)
-    """Extractors of your own, before the product's: ".log" to "my.module:extract" (`base.interface`)."""
+    """Extractors of your own, before the product's: ".log" to "logs.py:read" (`extraction.user_extractors`)."""
+    folder: str = ""  # where relative paths of `extractors` start: that of the settings file
 
 
 def completed(settings: Settings, model: str = DEFAULT_MODEL, chunker: str = DEFAULT_CHUNKER) -> Settings:
@@ -97,9 +103,13 @@ def completed(settings: Settings, model: str = DEFAULT_MODEL, chunker: str = DEF
 
 def recipe(settings: Settings) -> str:
     """Digest of what the result of a document depends on: another recipe makes it stale."""
-    return _digest(
-        [PIPELINE_VERSION, asdict(settings.ocr), settings.include_hidden_text, dict(settings.extractors)]
-    )
+    chosen = [PIPELINE_VERSION, asdict(settings.ocr), settings.include_hidden_text, dict(settings.extractors)]
+    # Only what differs from the default counts, so that a new setting makes no document stale.
+    if not settings.read_attachments:
+        chosen.append("attachments are not read")
+    if settings.rank_boilerplate:
+        chosen.append("boilerplate is ranked")
+    return _digest(chosen)
 
 
 def limits_digest(settings: Settings) -> str:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import IndexBusy, PinciteError, SourceError, UnconfirmedLoss
 from pincite.schemas.records import Collection, Counts, Policy, Registered, SourceFile
 from pincite.schemas.settings import Limits
-from pincite.storage.locks.run_lock import exclusive
+from pincite.storage.objects.download_cache import Fetching
 from pincite.storage.runs.collections import keep_collection, known_collection
 from pincite.storage.runs.registration import is_idle, known_files, register
 from pincite.storage.runs.runs import Run, begin_run, finish_run
@@ -23,6 +23,13 @@ READERS = 8
 
 MANY = 10
 """So many documents, and more than half of all, are not taken for deletions when they are gone at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceListing:
+    """What a source held when it was listed, with the hashes that were needed to see that something is to be done."""
+
+    files: tuple[SourceFile, ...]
 
 
 def read_hashes(
@@ -104,19 +111,27 @@ def require_plausible(
 
 
 def discover(
-    run: Run, policy: Policy, collection: Collection | None = None, limits: Limits | None = None
+    run: Run,
+    policy: Policy,
+    collection: Collection | None = None,
+    limits: Limits | None = None,
+    listing: SourceListing | None = None,
 ) -> Registered:
-    """Lists and hashes the run's source and writes what is to be done into the ledger."""
+    """Hashes what the run's source holds and writes what is to be done into the ledger.
+
+    The source is listed only where no `listing` of it is given.
+    """
     collection = collection or known_collection(run.index, run.source)
     source = open_source(
         collection,
         run.index.path,
         limits or Limits(),
-        keep=True,
+        Fetching(run.index.path),
         follow_links_out=policy.follow_links_out,
     )
     known = known_files(run.index, run.source)
-    listed = not_named(run.index, run.source, known, source.list_files())
+    held = source.list_files() if listing is None else listing.files
+    listed = not_named(run.index, run.source, known, held)
     files = look(source, known, listed)
     require_plausible(source, known, files, policy.confirmed_deletions)
     keep_collection(run, collection)
@@ -125,49 +140,49 @@ def discover(
 
 def settle_if_idle(
     index: Index, collection: Collection, policy: Policy, limits: Limits | None = None
-) -> Counts | None:
-    """Records a run over a source in which no document is to be read; None when one is.
+) -> Counts | SourceListing:
+    """Records a run over a source in which no document is to be read; what the source holds when one is.
 
     This spares a nightly run without changes the start of a Prefect server. Raises `IndexBusy` when another run
     holds the index, before a server is started in vain; what else it raises is recorded as a broken run.
     """
-    with exclusive(index.path):
+    with index.lock.exclusive():
         known = known_files(index, collection.source)
     try:
         source = open_source(
             collection, index.path, limits or Limits(), follow_links_out=policy.follow_links_out
         )
-        files = _look_if_idle(index, source, known, policy)
+        files, idle = _look_if_idle(index, source, known, policy)
     except SourceError as error:
         if known:
             _record_broken(index, collection.source, error)
         raise
-    if files is None:
-        return None
+    if not idle:
+        return SourceListing(files)
     with begin_run(index, "reindex", collection.source) as run, observing(run) as observer:
         if not is_idle(index, run.source, files, policy):
             raise IndexBusy(f"another run worked on the index at {index.path} meanwhile: run again")
         keep_collection(run, collection)
         register(run, files, policy)
-        observer.counts = finish_run(run)
-    return observer.counts
+        observer.counts = counts = finish_run(run)
+    return counts
 
 
 def _look_if_idle(
     index: Index, source: Source, known: Mapping[str, SourceFile], policy: Policy
-) -> tuple[SourceFile, ...] | None:
-    """The files with their hashes; None when one of them is to be worked on."""
+) -> tuple[tuple[SourceFile, ...], bool]:
+    """(the files, whether none of them is to be worked on). All are hashed unless one is surely new or changed."""
     versions = {(file.etag, file.size_bytes) for file in known.values() if file.sha256}
     listed = not_named(index, source.address, known, source.list_files())
     forgotten: set[str] = set()
     for file in listed:
         if not file.unreadable and (file.etag, file.size_bytes) not in versions:
             if file.path in known or not _is_forgotten(index, source, file):
-                return None  # surely new or changed: no need to hash all now and once more in the flow
+                return listed, False  # surely new or changed: the run hashes it, and keeps what it downloads
             forgotten.add(file.path)
     files = look(source, known, tuple(file for file in listed if file.path not in forgotten))
     require_plausible(source, known, files, policy.confirmed_deletions)
-    return files if is_idle(index, source.address, files, policy) else None
+    return files, is_idle(index, source.address, files, policy)
 
 
 def _is_forgotten(index: Index, source: Source, file: SourceFile) -> bool:

@@ -2,23 +2,22 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 
-from prefect import Task, task
-from prefect.cache_policies import NO_CACHE
-from prefect.client.schemas.objects import State
-from prefect.states import Failed
-
-from pincite.encoders.models import Model
+from pincite.encoders.models import Model, ModelName, name_of
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.errors import DocumentError, Failure, PinciteError
 from pincite.schemas.records import Job, Policy, Prepared
-from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
+from pincite.schemas.retrying import outlook_of
+from pincite.schemas.settings import Settings
 from pincite.storage.runs.commit import fail, lease
 from pincite.storage.runs.runs import Run
 from pincite.storage.segments.arrow_rows import Finished
 from pincite.tasks.migration.shadow import Standby, copy_for
 from pincite.tasks.sandbox.pool import Pool, PoolClosed, StageFailed
 from pincite.tasks.steps.embed import EmbedOrder
+from pincite.tasks.steps.fetch import Fetcher
 from pincite.tasks.steps.observe import Observer, StageTimes
 from pincite.tasks.steps.prepare import PrepareRequest, document_title
 from pincite.tasks.steps.publish import Publisher, check_invariants
@@ -38,12 +37,20 @@ class IndexingContext:
     embedding: Pool
     publisher: Publisher
     standbys: Sequence[Standby] = ()
-    errors: list[BaseException] = field(default_factory=list)  # what is no document's own fault
     observer: Observer | None = None
+    fetcher: Fetcher | None = None  # of what lies in a bucket
+
+    @property
+    def model_name(self) -> ModelName:
+        """What children are told of the model."""
+        return name_of(self.model)
 
 
 def index_document(line: IndexingContext, document_id: str) -> str:
-    """The outcome: indexed, failed or superseded. It stands in the ledger when this returns."""
+    """The outcome, which stands in the ledger when this returns: indexed, failed or superseded.
+
+    It is "given back" when the run is being broken off, which frees the lease.
+    """
     deadline_s = line.settings.limits.deadline_s
     line.publisher.expect(1)
     try:
@@ -57,6 +64,13 @@ def index_document(line: IndexingContext, document_id: str) -> str:
             outcome = "indexed" if line.publisher.publish(finished) else "superseded"
         except StageFailed as error:
             failure = error.failure
+        except PoolClosed:
+            return "given back"
+        except PinciteError:
+            raise  # what is wrong with the index or the machine is no document's fault
+        except Exception as error:  # noqa: BLE001  counts as an attempt: no document may break two nights
+            failure = _unforeseen(error, course)
+        if failure is not None:
             outcome = "failed" if fail(line.run, job, failure) else "superseded"
         if line.observer is not None:
             line.observer.document(job, outcome, failure, course)
@@ -65,42 +79,49 @@ def index_document(line: IndexingContext, document_id: str) -> str:
         line.publisher.expect(-1)
 
 
+def _unforeseen(error: Exception, course: StageTimes) -> Failure:
+    kind = type(error).__name__
+    stage = course.stages[-1][0] if course.stages else "prepare"
+    return Failure(stage, kind, f"{kind}: {error}", transient=outlook_of(kind).transient)
+
+
+class _Deadline:
+    """What is left to a document: its own work counts, waiting for a free child does not."""
+
+    def __init__(self, whole_s: float, course: StageTimes) -> None:
+        self._whole_s = whole_s
+        self._course = course
+        self._spent_s = 0.0
+        self._began: float | None = None
+
+    def at(self, stage: str, page: int | None) -> None:
+        """Told first when a child begins."""
+        if self._began is None:
+            self._began = time.monotonic()
+        self._course.at(stage, page)
+
+    def left_s(self) -> float:
+        """For the stage that comes next. A tenth at least: the former ones ended within what was granted to them."""
+        if self._began is not None:
+            self._spent_s += time.monotonic() - self._began
+            self._began = None
+        return max(self._whole_s - self._spent_s, self._whole_s / 10)
+
+
 def _finish(line: IndexingContext, job: Job, course: StageTimes) -> Finished:
-    deadline = time.monotonic() + line.settings.limits.deadline_s
-    prepared: Prepared = line.extraction.run(
-        "prepare", PrepareRequest(job, line.settings, line.model), line.settings.limits.deadline_s, course.at
-    )
+    deadline = _Deadline(line.settings.limits.deadline_s, course)
+    with (
+        nullcontext(job)
+        if line.fetcher is None
+        else line.fetcher.at_hand(job, deadline.left_s(), deadline.at) as here
+    ):
+        order = PrepareRequest(here, line.settings, line.model_name)
+        prepared: Prepared = line.extraction.run("prepare", order, deadline.left_s(), deadline.at)
     texts = tuple(chunk.text for chunk in prepared.chunks)
-    left_s = max(deadline - time.monotonic(), 1.0)
-    vectors = line.embedding.run("embed", EmbedOrder(line.model, texts), left_s, course.at)
+    vectors = line.embedding.run("embed", EmbedOrder(line.model_name, texts), deadline.left_s(), deadline.at)
     try:
-        check_invariants(
-            prepared, vectors, line.model.dimension, line.settings.chunker in ("", DEFAULT_CHUNKER)
-        )
+        check_invariants(prepared, vectors, line.model.dimension, is_whole(line.settings.chunker))
     except DocumentError as error:
         raise StageFailed(Failure("publish", error.kind, error.message, error.page)) from error
     one = Finished(job, document_title(prepared.extraction, job.path), prepared, vectors)
     return replace(one, copies=tuple(copy_for(standby, one) for standby in line.standbys))
-
-
-def document_task(line: IndexingContext) -> Task[[str], State | None]:
-    """The Prefect task of one document, bound to its line here, since Prefect looks into every parameter.
-
-    It returns no result: the outcome is in the ledger, and Prefect would keep every result until the flow ends.
-    """
-
-    @task(name="document", cache_policy=NO_CACHE, persist_result=False, retries=0)
-    def document(document_id: str) -> State | None:
-        try:
-            index_document(line, document_id)
-        except PoolClosed:
-            return None  # the run is being broken off, and frees the lease
-        except PinciteError as error:
-            line.errors.append(error)
-            return Failed(message=str(error))  # said once at the end; raised, Prefect would print each
-        except BaseException as error:
-            line.errors.append(error)
-            raise
-        return None
-
-    return document

@@ -33,13 +33,15 @@ def in_a_process(
 def in_this_process(
     *arguments: object, cwd: Path = ROOT, **variables: str
 ) -> "subprocess.CompletedProcess[str]":
+    """With one process that reads documents, as there are few in a test, unless it has settings of its own."""
     from pincite.cli import main
 
     out, errors = (TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with pytest.MonkeyPatch.context() as patched, redirect_stdout(out), redirect_stderr(errors):
         patched.setattr(sys, "argv", ["pincite", *map(str, arguments)])
         patched.chdir(cwd)
-        for name, value in variables.items():
+        few = {} if (cwd / "pincite.toml").exists() else {"PINCITE_WORKERS": "1"}
+        for name, value in (few | variables).items():
             patched.setenv(name, value)
         try:
             main()

@@ -33,6 +33,10 @@ settings.register_profile(
 settings.register_profile("full", database=None, max_examples=2000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
+# Before any test imports numpy or torch: the two workers keep both cores busy, and threads that wait for one spin.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
 # Before any test imports Prefect: neither its telemetry nor the user's own profile has a place here.
 os.environ["DO_NOT_TRACK"] = "1"
 os.environ["PREFECT_HOME"] = tempfile.mkdtemp(prefix="pincite-prefect-")

@@ -27,7 +27,7 @@ def _locked(file: Path) -> Iterator[IO[str]]:
         yield opened
 
 
-def made_once(folder: Path, make: Callable[[Path], None]) -> Path:
+def made_once(folder: Path, make: Callable[[Path], object]) -> Path:
     """The folder, filled by the first worker that asks for it. Nobody changes it: who wants to makes a copy."""
     whole = folder / "whole"
     folder.mkdir(parents=True, exist_ok=True)

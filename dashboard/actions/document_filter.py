@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from pincite.schemas.errors import NotFound, UsageError
 from pincite.schemas.records import Collection
-from pincite.storage.queries.browsing import ORDERS, Wanted
-from pincite.storage.queries.choosing import reason_of
+from pincite.storage.queries.documents import ORDERS, Wanted, reason_of
 from pincite.storage.queries.index_report import STATES
 from pincite.storage.runs.collections import read_collections
 from pincite.storage.snapshots.index import Index
@@ -23,7 +22,7 @@ class DocumentFilter:
     stage: str = ""  # of the failure
     kind: str = ""
     reason: str = ""  # the whole reason
-    because: str = ""  # or its name (`storage.choosing.reason_digest`)
+    because: str = ""  # or its name (`reason_digest`)
     order: str = "path"
     down: bool = False
 

@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pincite.dashboard.state.run_requests import RequestedRun, RunRequest
@@ -16,13 +16,13 @@ from pincite.dashboard.state.serving import Serving
 from pincite.encoders.models import models_here
 from pincite.flows.deployments.schedule import MIGRATE
 from pincite.schemas.errors import IndexBusy, NotFound, UsageError
-from pincite.storage.locks.run_lock import MIGRATION_FILE, holder, holder_pid
-from pincite.storage.migration.cut_over import SpaceProgress, progress_of
-from pincite.storage.migration.state import Blocker, Migration, blockers, changed_since_gate, newest_migration
+from pincite.storage.locks.interface import LockName
+from pincite.storage.migration.state import newest_migration
 from pincite.storage.migration.state import waive as waive_documents
+from pincite.storage.migration.status import MigrationStatus, status_of
 from pincite.storage.snapshots.spaces import Kept, spaces_of
-from pincite.tasks.chunking.chunk import STRATEGIES
-from pincite.tasks.migration.plan import WAYS, MigrationOptions, Way, heading, require
+from pincite.tasks.chunking.chunk import strategies
+from pincite.tasks.migration.plan import VERBS, MigrationOptions, Way, heading, require
 from pincite.tasks.steps.configuration import advice
 
 QUESTIONS = "questions"
@@ -30,18 +30,6 @@ QUESTIONS = "questions"
 
 _SHOWN_S = 3_600.0  # for which an order that is over is still shown
 _MOST_ORDERS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class MigrationStart:
-    """A migration to be begun, or gone on with."""
-
-    model: str = ""  # one of `Offered.models`; "" is that of the migration under way, or of the index
-    chunker: str = ""
-    throttle: float = 1.0
-    questions: str = ""  # one of `Offered.questions`
-    keep_days: float | None = None
-    switch: bool = False  # else it waits for the word
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,46 +43,27 @@ class Offered:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How the migration stands in the ledger."""
+    """How the migration stands, and what can be asked of it here."""
 
-    spaces: tuple[Kept, ...]  # the one that is searched first
-    migration: Migration | None
-    level: SpaceProgress | None
-    blockers: tuple[Blocker, ...]
-    changed: int  # documents of either space since the verdict of the gate
-    at_work: str  # who migrates; "" for nobody
+    status: MigrationStatus
     ways: tuple[Way, ...]  # that fit, beside forward
     advice: tuple[str, ...]  # what to write into the settings
     offered: Offered
     orders: tuple[RequestedRun, ...]  # newest first
 
     @property
-    def standing(self) -> str:
-        """The one word for how it stands, on the page and in the API; an order that waits changes nothing of it."""
-        return self.migration.standing(bool(self.at_work)) if self.migration else ""
-
-    @property
     def follows(self) -> bool:
         """Whether it will change without a person."""
-        return bool(self.at_work) or any(not one.over for one in self.orders)
+        return bool(self.status.at_work) or any(not one.over for one in self.orders)
 
 
 def seen(served: Serving) -> Seen:
-    """Without a migration `level` is None and `blockers` are empty."""
-    index = served.index
-    migration = newest_migration(index)
-    spaces = spaces_of(index)
-    kept = migration is not None and len(spaces) > 1
+    status = status_of(served.index)
     return Seen(
-        spaces=spaces,
-        migration=migration,
-        level=progress_of(index, migration) if migration and kept else None,
-        blockers=blockers(index, migration) if migration else (),
-        changed=changed_since_gate(index, migration) if migration and migration.state == "building" else 0,
-        at_work=holder(index.path, MIGRATION_FILE),
-        ways=tuple(one for one in WAYS if one != "forward" and _fits(served, one)),
-        advice=advice(served.settings, spaces[0]),
-        offered=Offered(models(spaces), STRATEGIES, tuple(question_files(served))),
+        status,
+        ways=tuple(way for way in VERBS if _fits(served, way)),
+        advice=advice(served.settings, status.spaces[0]),
+        offered=Offered(models(status.spaces), strategies(), tuple(question_files(served))),
         orders=tuple(_orders(served)),
     )
 
@@ -124,40 +93,28 @@ def question_files(served: Serving) -> Mapping[str, Path]:
     return dict(sorted(found.items()))
 
 
-def start(served: Serving, asked: MigrationStart) -> RequestedRun:
-    """Asks for a migration, or for the one under way to go on.
+def start(served: Serving, asked: MigrationOptions) -> RequestedRun:
+    """Asks for a migration, or for the one under way to go on. Its questions are the name of a set.
 
     Raises `UsageError` for a model, chunker or question set that is not offered, or when there is nothing to do,
     `ModelUnavailable`, and `IndexBusy` when a migration is at work.
     """
     _require_free(served)
     files, offered = question_files(served), models(spaces_of(served.index))
+    questions = str(asked.questions or "")
     if asked.model and asked.model not in offered:
         raise UsageError(f"this server has no model {asked.model!r}; it has {', '.join(offered)}")
-    if asked.questions and asked.questions not in files:
+    if questions and questions not in files:
         raise UsageError(
-            f"this server has no questions {asked.questions!r}; it has {', '.join(files) or 'none'}: put a file into "
+            f"this server has no questions {questions!r}; it has {', '.join(files) or 'none'}: put a file into "
             f"the folder {QUESTIONS} of the index, or name one in the settings"
         )
-    choice = MigrationOptions(
-        asked.throttle,
-        keep_days=asked.keep_days,
-        switch=asked.switch,
-        model=asked.model,
-        chunker=asked.chunker,
-    )
+    choice = replace(asked, questions=files[questions] if questions else None)
     to = heading(served.index, served.settings, choice)
     if not require(served.index, "forward", to, choice):
         raise UsageError("the index is of that model and chunker already: there is nothing to migrate")
-    parameters = {
-        "model": asked.model or None,
-        "chunker": asked.chunker or None,
-        "throttle": asked.throttle,
-        "questions": str(files[asked.questions]) if asked.questions else "",
-        "keep_days": asked.keep_days,
-        "switch": asked.switch,
-    }
-    return served.runs.ask(RunRequest(f"Migrate to {to.model}, {to.chunker}", MIGRATE, parameters))
+    words = f"Migrate to {to.model}, {to.chunker}"
+    return served.runs.ask(RunRequest(words, MIGRATE, choice.parameters()))
 
 
 def go(served: Serving, way: Way, force: str = "") -> RequestedRun:
@@ -171,19 +128,11 @@ def go(served: Serving, way: Way, force: str = "") -> RequestedRun:
     assert migration is not None
     if force and migration.gate is None:
         raise UsageError("no gate was asked for: there is no verdict to switch against")
-    words = _WORDS[way].format(
+    words = VERBS[way].words.format(
         old=f"{migration.source.space.model}, {migration.source.space.chunker}",
         new=f"{migration.target.space.model}, {migration.target.space.chunker}",
     )
     return served.runs.ask(RunRequest(words, MIGRATE, {"way": way, "force": force}))
-
-
-_WORDS: Mapping[Way, str] = {
-    "switch": "Switch to {new}",
-    "rollback": "Roll back to {old}",
-    "abort": "Give up the migration to {new}",
-    "remove-old": "Remove the old space",
-}
 
 
 def waive(served: Serving, paths: Sequence[str]) -> None:
@@ -201,14 +150,14 @@ def cancel(served: Serving) -> None:
 
     Raises `NotFound` when there is none, and `UsageError` for one of another machine.
     """
-    index = served.index.path
+    lock = served.index.lock
     if orders := [one for one in _orders(served) if not one.over]:
         for one in orders:
             served.runs.withdraw(one.order)
         return
-    if not (who := holder(index, MIGRATION_FILE)):
+    if not (who := lock.holder(LockName.MIGRATION)):
         raise NotFound("no migration is at work")
-    pid = holder_pid(index, MIGRATION_FILE)
+    pid = lock.holder_pid(LockName.MIGRATION)
     if pid is None:
         raise UsageError(f"the migration is not at work on this machine: {who}. Cancel it there")
     with suppress(ProcessLookupError):
@@ -216,7 +165,7 @@ def cancel(served: Serving) -> None:
 
 
 def _require_free(served: Serving) -> None:
-    if who := holder(served.index.path, MIGRATION_FILE):
+    if who := served.index.lock.holder(LockName.MIGRATION):
         raise IndexBusy(f"a migration is at work: {who}. Wait until it ends, or cancel it")
     if order := next((one for one in _orders(served) if not one.over), None):
         raise IndexBusy(f"{order.words!r} was asked for and is not done: wait until it ends, or cancel it")

@@ -8,8 +8,7 @@ from pincite.dashboard.state.run_requests import RequestedRun, RunRequest
 from pincite.dashboard.state.serving import Serving
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import UsageError
-from pincite.storage.queries.browsing import ids_of
-from pincite.storage.queries.choosing import RetryCandidate, chosen_documents
+from pincite.storage.queries.documents import RetryCandidate, chosen_documents, ids_of
 
 MOST_RETRIED = 20_000  # by one order that names them: Prefect takes parameters up to 512 kB
 

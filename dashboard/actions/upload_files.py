@@ -17,7 +17,9 @@ from typing import BinaryIO
 
 from pincite.schemas.display import one_line
 from pincite.schemas.errors import NotFound, UsageError
+from pincite.schemas.file_mode import umask
 from pincite.schemas.records import Collection
+from pincite.tasks.sources.left_out import INDEX_NAMES, is_left_out
 
 _DRAFT = re.compile(r"\.[0-9a-f]{16}\.upload")
 _logger = logging.getLogger(__name__)
@@ -36,6 +38,10 @@ def checked_name(name: str) -> str:
         raise UsageError(f"{one_line(name)} names a folder: only a file name is taken")
     if name.startswith("."):
         raise UsageError(f"{one_line(name)} begins with a dot: hidden files are not indexed")
+    if is_left_out(name) or name in INDEX_NAMES:
+        raise UsageError(
+            f"{one_line(name)} is a name that a program gives to its own files: it is never indexed"
+        )
     if not name.isprintable() or len(os.fsencode(name)) > LONGEST_NAME:
         raise UsageError(f"{one_line(name)[:80]} can't be a file's name here: rename it")
     return name
@@ -125,20 +131,10 @@ def _settle(draft: Path, target: Path, replace: bool) -> None:
         shutil.copymode(target, draft)
         draft.replace(target)
         return
-    draft.chmod(0o666 & ~_umask())
+    draft.chmod(0o666 & ~umask())
     try:
         os.link(draft, target)  # fails where a file has come meanwhile
     except FileExistsError as error:
         raise NameTaken(
             f"{one_line(target.name)} is there already: tick “replace” to write over it"
         ) from error
-
-
-def _umask() -> int:
-    """Reading it means setting it: for a moment files of other threads would be written with another."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("Umask:"):
-                return int(line.split()[1], 8)
-    return 0o022

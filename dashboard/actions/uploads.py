@@ -9,7 +9,7 @@ from pincite.dashboard.state.run_requests import RequestedRun, RunRequest
 from pincite.dashboard.state.serving import Serving
 from pincite.schemas.errors import PinciteError
 from pincite.schemas.records import Collection
-from pincite.storage.queries.listing import document_of
+from pincite.storage.queries.documents import document_of
 
 WRITE_S = 600.0  # longest time in which a file is copied to its folder
 

@@ -23,8 +23,8 @@ from pincite.schemas.errors import NotFound
 from pincite.schemas.locators import char_fragment, overlapping, place_fragment
 from pincite.schemas.records import Chunk
 from pincite.storage.documents.whole import WholeDocument, read_whole
+from pincite.storage.queries.documents import document_of
 from pincite.storage.queries.history import attempts_of, file_of, revisions_of
-from pincite.storage.queries.listing import document_of
 from pincite.tasks.extraction.pdf.page_record import IMAGE_TYPE
 
 MOST_TEXT = 1_000_000  # characters of one answer

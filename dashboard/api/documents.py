@@ -23,9 +23,8 @@ from pincite.retrieval.answers.annotations import MEDIA_TYPE as ANNOTATION
 from pincite.retrieval.answers.annotations import annotation
 from pincite.schemas.records import Space
 from pincite.schemas.retrying import remedy_of
-from pincite.storage.queries.browsing import Order, browse
+from pincite.storage.queries.documents import Order, document_of, list_documents
 from pincite.storage.queries.index_report import DocumentReport
-from pincite.storage.queries.listing import document_of
 
 HTML = "text/html"
 PAGE_CONTEXT = 4_000  # characters on each side of a passage on its page
@@ -68,7 +67,7 @@ async def documents(
 
     def find() -> DocumentPage:
         wanted = chosen.choice.wanted(served.index)
-        page = browse(served.index, served.current(), wanted, after, limit)
+        page = list_documents(served.index, served.current(), wanted, after, limit)
         return DocumentPage(
             documents=[_body(served, one, page.space) for one in page.documents],
             total=page.total,

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
+from pincite.dashboard.api.run_models import FromRecord
 from pincite.dashboard.http.problems import READS, described
 from pincite.dashboard.state.serving import Served
 from pincite.dashboard.views.evaluations import MAIN_CUT, kept_evaluation, series_of
@@ -14,12 +15,12 @@ from pincite.schemas.evaluation import Judged
 router = APIRouter(prefix="/evaluations", tags=["evaluations"])
 
 
-class SeriesBody(BaseModel):
+class SeriesBody(FromRecord):
     """The kept evaluations of one question set, oldest first."""
 
     name: str
     sha256: str
-    evaluations: list[Milestone]
+    evaluations: list[Milestone] = Field(validation_alias="milestones")
 
 
 class EvaluationList(BaseModel):
@@ -37,11 +38,7 @@ class EvaluationBody(BaseModel):
 async def evaluations(served: Served) -> EvaluationList:
     """Kept evaluations by question set; shares have their 95 % Wilson intervals."""
     found = await served.work.run(lambda: series_of(served.index))
-    return EvaluationList(
-        series=[
-            SeriesBody(name=one.name, sha256=one.sha256, evaluations=list(one.milestones)) for one in found
-        ]
-    )
+    return EvaluationList(series=[SeriesBody.model_validate(one) for one in found])
 
 
 @router.get("/{name}", responses=described(404, *READS))

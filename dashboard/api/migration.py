@@ -1,5 +1,7 @@
 """/migration: how one stands, and what is asked of it."""
 
+from collections.abc import Awaitable, Callable
+
 from fastapi import APIRouter, Response
 
 from pincite.dashboard.actions.migrations import cancel, go, seen, start, waive
@@ -13,6 +15,7 @@ from pincite.dashboard.api.migration_models import (
 from pincite.dashboard.api.run_models import OrderBody, ordered
 from pincite.dashboard.http.problems import READS, WRITES, described
 from pincite.dashboard.state.serving import Served
+from pincite.tasks.migration.plan import VERBS, Way
 
 router = APIRouter(prefix="/migration", tags=["migration"])
 
@@ -26,7 +29,7 @@ async def migration(served: Served) -> MigrationBody:
 @router.post("", status_code=202, responses=described(*WRITES))
 async def begin(served: Served, response: Response, body: StartBody) -> OrderBody:
     """Builds another space beside the one that is searched, evaluates both, and waits for the word to switch."""
-    return ordered(response, await served.work.run(lambda: start(served, body.start())))
+    return ordered(response, await served.work.run(lambda: start(served, body.options())))
 
 
 @router.post("/switch", status_code=202, responses=described(*WRITES))
@@ -39,22 +42,21 @@ async def switch(served: Served, response: Response, body: SwitchBody | None = N
     return ordered(response, await served.work.run(lambda: go(served, "switch", force)))
 
 
-@router.post("/rollback", status_code=202, responses=described(*WRITES))
-async def rollback(served: Served, response: Response) -> OrderBody:
-    """Switches back to the space before, once it has caught up."""
-    return ordered(response, await served.work.run(lambda: go(served, "rollback")))
+def _going(way: Way) -> Callable[..., Awaitable[OrderBody]]:
+    async def endpoint(served: Served, response: Response) -> OrderBody:
+        return ordered(response, await served.work.run(lambda: go(served, way)))
+
+    return endpoint
 
 
-@router.post("/abort", status_code=202, responses=described(*WRITES))
-async def abort(served: Served, response: Response) -> OrderBody:
-    """Drops the new space; the index stays."""
-    return ordered(response, await served.work.run(lambda: go(served, "abort")))
-
-
-@router.post("/remove-old", status_code=202, responses=described(*WRITES))
-async def remove_old(served: Served, response: Response) -> OrderBody:
-    """Removes the space before the switch: there is no way back then."""
-    return ordered(response, await served.work.run(lambda: go(served, "remove-old")))
+for way in [one for one in VERBS if one != "switch"]:
+    router.post(
+        f"/{way}",
+        status_code=202,
+        responses=described(*WRITES),
+        name=way.replace("-", "_"),
+        description=VERBS[way].effect,
+    )(_going(way))
 
 
 @router.post("/waive", responses=described(*WRITES))

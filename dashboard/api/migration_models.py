@@ -1,18 +1,21 @@
 """A migration as the HTTP API takes and gives it."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from pathlib import PurePath
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from pincite.dashboard.actions.migrations import MigrationStart, Seen
-from pincite.dashboard.api.run_models import OrderBody, order_body
+from pincite.dashboard.actions.migrations import Seen
+from pincite.dashboard.api.run_models import FromRecord, OrderBody
 from pincite.evaluation.gate.table import MeasuredMetric
+from pincite.schemas.records import Space
+from pincite.storage.migration.cut_over import SpaceProgress
 from pincite.storage.migration.state import Migration
+from pincite.storage.migration.status import MigrationStatus
 from pincite.storage.snapshots.spaces import Kept
-from pincite.tasks.migration.plan import Way
+from pincite.tasks.migration.plan import MigrationOptions, Way
 
 Short = Annotated[str, Field(max_length=1_000)]
 _MEASURED = TypeAdapter(list[MeasuredMetric])
@@ -34,9 +37,15 @@ class StartBody(_Body):
     )
     switch: bool = Field(default=False, description="switch when it is built, or wait for the word")
 
-    def start(self) -> MigrationStart:
-        return MigrationStart(
-            self.model, self.chunker, self.throttle, self.questions, self.keep_days, self.switch
+    def options(self) -> MigrationOptions:
+        """Its questions are the name of a set."""
+        return MigrationOptions(
+            self.throttle,
+            questions=Path(self.questions) if self.questions else None,
+            keep_days=self.keep_days,
+            switch=self.switch,
+            model=self.model,
+            chunker=self.chunker,
         )
 
 
@@ -48,18 +57,13 @@ class WaiveBody(_Body):
     documents: Annotated[list[Short], Field(min_length=1, max_length=1_000, description="paths")]
 
 
-class SpaceBody(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceBody(Space):
     """A space of the index: chunks, vectors and postings of one kind."""
 
-    model: str
-    fingerprint: str = Field(description="of the weights")
-    dimension: int
-    window: int
-    pipeline: str
-    chunker: str
-    tokenizer: str
-    setting: str = Field(description="what names the model in the settings")
-    live: bool = Field(description="whether it is searched")
+    fingerprint: str = field(metadata={"description": "of the weights"})
+    setting: str = field(metadata={"description": "what names the model in the settings"})
+    live: bool = field(metadata={"description": "whether it is searched"})
 
 
 class MigrationRow(BaseModel):
@@ -82,7 +86,7 @@ class MigrationRow(BaseModel):
     keep_days: float | None
 
 
-class ProgressBody(BaseModel):
+class ProgressBody(FromRecord):
     """How far the space beside the live one is level with it."""
 
     documents: int
@@ -97,9 +101,9 @@ class ProgressBody(BaseModel):
     remaining_s: float | None
 
 
-class BlockerBody(BaseModel):
+class BlockerBody(FromRecord):
     document_id: str
-    document: str
+    document: str = Field(validation_alias="path")
     reason: str
     waived: bool
 
@@ -137,33 +141,34 @@ class MigrationBody(BaseModel):
 
 
 def migration_body(found: Seen) -> MigrationBody:
-    level = found.level
+    status, offered = found.status, found.offered
+    progress = progress_shown(status)
     return MigrationBody(
-        spaces=[_space(one) for one in found.spaces],
-        migration=_row(found.migration, found.spaces, found.standing) if found.migration else None,
-        progress=ProgressBody(**asdict(level), share=level.share, remaining_s=level.remaining_s)
-        if level
-        else None,
-        blockers=[
-            BlockerBody(document_id=one.document_id, document=one.path, reason=one.reason, waived=one.waived)
-            for one in found.blockers
-        ],
-        gate=gate_body(found.migration.gate, found.changed)
-        if found.migration is not None and found.migration.gate is not None
-        else None,
-        at_work=found.at_work,
+        spaces=[_space(one) for one in status.spaces],
+        migration=_row(status.migration, status.standing) if status.migration else None,
+        progress=ProgressBody.model_validate(progress) if progress else None,
+        blockers=[BlockerBody.model_validate(one) for one in status.blockers],
+        gate=gate_body(status),
+        at_work=status.at_work,
         ways=list(found.ways),
         advice=list(found.advice),
-        models=list(found.offered.models),
-        chunkers=list(found.offered.chunkers),
-        questions=list(found.offered.questions),
-        orders=[order_body(one) for one in found.orders],
+        models=list(offered.models),
+        chunkers=list(offered.chunkers),
+        questions=list(offered.questions),
+        orders=[OrderBody.model_validate(one) for one in found.orders],
     )
 
 
-def gate_body(gate: Mapping[str, object], changed: int) -> GateBody:
-    """A verdict as the ledger keeps it; what an older Pincite did not keep is empty."""
-    kept: Mapping[str, Any] = gate
+def progress_shown(status: MigrationStatus) -> SpaceProgress | None:
+    """None where no other space is kept that could be level."""
+    return status.progress if len(status.spaces) > 1 else None
+
+
+def gate_body(status: MigrationStatus) -> GateBody | None:
+    """The verdict as the ledger keeps it; what an older Pincite did not keep is empty."""
+    if status.migration is None or status.migration.gate is None:
+        return None
+    kept: Mapping[str, Any] = status.migration.gate
     return GateBody(
         ok=bool(kept.get("ok")),
         forced=str(kept.get("forced") or ""),
@@ -172,20 +177,19 @@ def gate_body(gate: Mapping[str, object], changed: int) -> GateBody:
         measured=_MEASURED.validate_python(kept.get("measured") or []),
         questions=PurePath(str(kept.get("questions") or "")).name,
         versions=dict(kept.get("versions") or {}),
-        changed=changed,
+        changed=status.changed if status.migration.state == "building" else 0,
     )
 
 
-def _space(kept: Kept, live: bool | None = None) -> SpaceBody:
-    return SpaceBody(**asdict(kept.space), setting=kept.setting, live=kept.live if live is None else live)
+def _space(kept: Kept) -> SpaceBody:
+    return SpaceBody(**asdict(kept.space), setting=kept.setting, live=kept.live)
 
 
-def _row(migration: Migration, spaces: tuple[Kept, ...], standing: str) -> MigrationRow:
-    live_id = spaces[0].space_id
+def _row(migration: Migration, standing: str) -> MigrationRow:
     days = migration.settings.get("keep_days")
     return MigrationRow(
-        source=_space(migration.source, migration.source.space_id == live_id),
-        target=_space(migration.target, migration.target.space_id == live_id),
+        source=_space(migration.source),
+        target=_space(migration.target),
         state=migration.state,
         stage=migration.stage if migration.state == "building" else "",
         standing=standing,

@@ -1,21 +1,22 @@
 """GET /overview: what the first page shows."""
 
 from dataclasses import asdict
+from typing import Annotated
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from pincite.dashboard.actions.overview_counts import overview_of
-from pincite.dashboard.api.run_models import OrderBody, RunBody, order_body, run_body
+from pincite.dashboard.api.run_models import FromRecord, OrderBody, RunBody, run_body
 from pincite.dashboard.http.problems import READS, described
 from pincite.dashboard.state.progress_feed import live_of
 from pincite.dashboard.state.serving import Served, Serving
-from pincite.schemas.retrying import remedy_of
+from pincite.schemas.records import Space
 
 router = APIRouter(tags=["status"])
 
 
-class FailureBody(BaseModel):
+class FailureBody(FromRecord):
     """Failed documents with one reason."""
 
     stage: str
@@ -25,7 +26,7 @@ class FailureBody(BaseModel):
     count: int
 
 
-class SourceBody(BaseModel):
+class SourceBody(FromRecord):
     collection: str
     source: str
     documents: int
@@ -37,12 +38,16 @@ class ScheduleBody(BaseModel):
     timezone: str
 
 
-class OverviewBody(BaseModel):
+def _as_dict(space: Space | dict[str, str | int]) -> dict[str, str | int]:
+    return asdict(space) if isinstance(space, Space) else space
+
+
+class IndexCounts(FromRecord):
     """Counts of the whole index, all of one moment; `documents` is the sum of `states`."""
 
     version: int
     committed_at: float | None
-    space: dict[str, str | int]
+    space: Annotated[dict[str, str | int], BeforeValidator(_as_dict)]
     documents: int
     states: dict[str, int]
     stale: dict[str, int] = Field(description="documents that can be found and are not current, by why")
@@ -55,6 +60,11 @@ class OverviewBody(BaseModel):
     warned: int
     unread: int
     sources: list[SourceBody]
+
+
+class OverviewBody(IndexCounts):
+    """Counts of the whole index, all of one moment; `documents` is the sum of `states`."""
+
     runs: list[RunBody] = Field(description="the last 30, newest first")
     running: RunBody | None
     orders: list[OrderBody]
@@ -71,31 +81,9 @@ def _overview(served: Serving) -> OverviewBody:
     seen, live = overview_of(served), live_of(served)
     schedule = served.settings.schedule
     return OverviewBody(
-        version=seen.version,
-        committed_at=seen.committed_at,
-        space=asdict(seen.space),
-        documents=seen.documents,
-        states=seen.states,
-        stale=dict(seen.stale),
-        failures=[FailureBody(**asdict(one), remedy=remedy_of(one.kind)) for one in seen.failures],
-        failures_left_out=seen.failures_left_out,
-        chunks=seen.chunks,
-        over_window=seen.over_window,
-        pages=seen.pages,
-        ocr_pages=seen.ocr_pages,
-        warned=seen.warned,
-        unread=seen.unread,
-        sources=[
-            SourceBody(
-                collection=one.collection,
-                source=one.source,
-                documents=one.documents,
-                states=dict(one.states),
-            )
-            for one in seen.sources
-        ],
+        **dict(IndexCounts.model_validate(seen)),
         runs=[run_body(one, live.progress) for one in seen.runs],
         running=run_body(live.progress.run, live.progress) if live.progress else None,
-        orders=[order_body(one) for one in live.orders],
+        orders=[OrderBody.model_validate(one) for one in live.orders],
         schedule=ScheduleBody(cron=schedule.cron, timezone=schedule.timezone),
     )

@@ -1,6 +1,5 @@
 """Runs and orders as the HTTP API takes and gives them."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import Response
@@ -17,7 +16,13 @@ MOST_NAMED = 10_000  # documents of one request
 Short = Annotated[str, Field(max_length=1_000)]
 
 
-class RunBody(BaseModel):
+class FromRecord(BaseModel):
+    """Filled from the record of the same fields, by `model_validate`."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class RunBody(FromRecord):
     """A run as the ledger has it; times are seconds since the epoch, counts null while it goes on."""
 
     run_id: str
@@ -45,7 +50,7 @@ class RunList(BaseModel):
     next: str | None = Field(description="`after` of the next page; null on the last")
 
 
-class OrderBody(BaseModel):
+class OrderBody(FromRecord):
     """A run that was asked for here. What was done is in the ledger; this is what became of the order."""
 
     order: str
@@ -106,25 +111,10 @@ class RetryBody(BaseModel):
 
 def run_body(run: RunRow, progress: RunProgress | None = None) -> RunBody:
     outcomes = progress.outcomes if progress and progress.run.run_id == run.run_id else None
-    return RunBody(**asdict(run), seconds=run.seconds, outcomes=outcomes)
+    return RunBody.model_validate(run).model_copy(update={"outcomes": outcomes})
 
 
 def ordered(response: Response, order: RequestedRun) -> OrderBody:
     """The answer to who asked for a run: the order, and in Location where to follow it."""
     response.headers["Location"] = order_address(order.order)
-    return order_body(order)
-
-
-def order_body(order: RequestedRun) -> OrderBody:
-    return OrderBody(
-        order=order.order,
-        words=order.words,
-        deployment=order.wish.deployment,
-        asked_at=order.asked_at,
-        state=order.state,
-        message=order.message,
-        flow_run=order.flow_run,
-        link=order.link,
-        over=order.over,
-        documents=sorted(order.documents),
-    )
+    return OrderBody.model_validate(order)

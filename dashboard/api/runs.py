@@ -12,7 +12,6 @@ from pincite.dashboard.api.run_models import (
     RunBody,
     RunList,
     RunWish,
-    order_body,
     ordered,
     run_body,
 )
@@ -21,8 +20,7 @@ from pincite.dashboard.state.progress_feed import progress_of
 from pincite.dashboard.state.run_requests import RequestedRun, cancel_run
 from pincite.dashboard.state.serving import Served, Serving
 from pincite.schemas.errors import NotFound, UsageError
-from pincite.storage.queries.overview import run_of
-from pincite.storage.queries.run_listing import list_runs
+from pincite.storage.queries.overview import list_runs, run_of
 
 router = APIRouter(tags=["runs"])
 
@@ -74,13 +72,13 @@ async def cancel(run_id: RunId, served: Served) -> RunBody:
 @router.get("/orders", responses=described(*READS))
 async def orders(served: Served) -> OrderList:
     """The last orders that this server took, newest first."""
-    return OrderList(orders=[order_body(one) for one in served.runs.orders()])
+    return OrderList(orders=[OrderBody.model_validate(one) for one in served.runs.orders()])
 
 
 @router.get("/orders/{order_id}", responses=described(404, *READS))
 async def order(order_id: OrderId, served: Served) -> OrderBody:
     """What became of an order."""
-    return order_body(served.runs.order(order_id))
+    return OrderBody.model_validate(served.runs.order(order_id))
 
 
 @router.post("/orders/{order_id}/cancel", status_code=202, responses=described(404, *WRITES))
@@ -89,7 +87,7 @@ async def withdraw(order_id: OrderId, served: Served) -> OrderBody:
 
     def end() -> OrderBody:
         served.runs.withdraw(order_id)
-        return order_body(served.runs.order(order_id))
+        return OrderBody.model_validate(served.runs.order(order_id))
 
     return await served.work.run(end)
 

@@ -30,6 +30,7 @@ async def metrics(served: Served) -> Response:
     return Response(text, media_type=CONTENT_TYPE)
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def healthz() -> Health:
     """That the server runs. It needs no token and looks at no index."""

@@ -6,7 +6,7 @@ from fastapi import APIRouter, File, Form, Path, UploadFile
 from pydantic import BaseModel, Field
 
 from pincite.dashboard.actions.uploads import WRITE_S, Received, receive, receive_for
-from pincite.dashboard.api.run_models import OrderBody, order_body
+from pincite.dashboard.api.run_models import OrderBody
 from pincite.dashboard.http.problems import WRITES, described
 from pincite.dashboard.state.serving import Served
 
@@ -55,6 +55,6 @@ def _body(received: Received) -> ReceivedBody:
     return ReceivedBody(
         document=received.document,
         collection=received.collection,
-        order=order_body(received.order) if received.order else None,
+        order=OrderBody.model_validate(received.order) if received.order else None,
         not_started=received.not_started or None,
     )

@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import MutableMapping
 from http.cookies import CookieError, SimpleCookie
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -52,11 +51,11 @@ With `no-referrer` a browser sends the plain forms of signing in and out with th
 class Guard:
     """Refuses, reads the body within its limits, sets the headers; endpoints find the `Principal` in the scope."""
 
-    def __init__(self, app: ASGIApp, access: Access, limits: BodyLimits, index: Path) -> None:
+    def __init__(self, app: ASGIApp, access: Access, limits: BodyLimits, store: SessionStore) -> None:
         self._app = app
         self._access = access
         self._limits = limits
-        self._sessions = access.sessions(SessionStore(index))
+        self._sessions = access.sessions(store)
         self._wrong_tokens = Rate(20, 60)
         self._logins = Rate(10, 60)
         self._writes = Rate(120, 60)

@@ -21,10 +21,13 @@ _logger = logging.getLogger(__name__)
 
 
 class SessionStore:
-    """Threads and processes share it. Where the index can't be written, its sessions end with the server."""
+    """Threads and processes share it. `own` is this host's folder of the index.
 
-    def __init__(self, index: Path) -> None:
-        self._folder = index / FOLDER
+    Where it can't be written, sessions end with the server.
+    """
+
+    def __init__(self, own: Path) -> None:
+        self._folder = own / FOLDER
         self._ended: dict[str, int] = {}  # of this process: when each expires, by its file's name
         self.key = self._stored_key()
 

@@ -4,7 +4,6 @@ A text that a template prints goes through `shown` first, so that no name can tu
 the scripts of this server.
 """
 
-import base64
 import time
 from collections.abc import Mapping
 from functools import lru_cache
@@ -12,15 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment
 from starlette.responses import HTMLResponse
 from starlette.types import Scope
 
 from pincite.dashboard.http.access import Principal
-from pincite.schemas.counting import counted
-from pincite.schemas.display import one_line, shown
-from pincite.storage.queries.choosing import reason_digest
+from pincite.schemas import html_templates
+from pincite.storage.queries.documents import reason_digest
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -52,35 +49,18 @@ def page(
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        auto_reload=False,  # which would look at each file for each page
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_printed,
-    )
+    made = html_templates.environment(_HERE / "templates")
     made.filters |= {
         "number": number,
-        "counted": counted,
         "moment": moment,
         "zone": zone,
         "duration": duration,
-        "decimal": decimal,
-        "line": one_line,
         "digest": reason_digest,
-        "base64": lambda data: base64.b64encode(data).decode("ascii"),
         "segment": lambda text: quote(text, safe=""),
         "query": lambda values: urlencode([(k, v) for k, v in values.items() if v not in ("", None)]),
     }
     made.globals |= {"asset": asset, "zone": zone}
     return made
-
-
-def _printed(value: object) -> object:
-    """What a template prints: control characters of a text are shown, HTML that we made stays."""
-    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @lru_cache(maxsize=16)
@@ -93,10 +73,6 @@ def asset(name: str) -> str:
 def number(value: float | None) -> str:
     """1234567 as "1,234,567"; a dash for what is not known."""
     return "–" if value is None else f"{value:,.0f}"
-
-
-def decimal(value: float | None, places: int = 3) -> str:
-    return "–" if value is None else f"{value:.{places}f}"
 
 
 def moment(at: float | None) -> str:

@@ -12,8 +12,8 @@ from pincite.dashboard.views.chunk_spans import leaves_between, text_of
 from pincite.dashboard.views.passages import has_pages, open_stretch
 from pincite.schemas.errors import NotFound
 from pincite.storage.documents.whole import WholeDocument, read_whole
+from pincite.storage.queries.documents import document_of
 from pincite.storage.queries.history import attempts_of, file_of, revisions_of
-from pincite.storage.queries.listing import document_of
 
 LEAVES = 10  # pages of a document on one page of ours
 CONTEXT = 3_000  # characters on each side of a passage

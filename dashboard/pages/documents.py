@@ -13,9 +13,8 @@ from pincite.dashboard.pages.runs import live_part
 from pincite.dashboard.state.progress_feed import live_of
 from pincite.dashboard.state.serving import Served, Serving
 from pincite.schemas.retrying import outlook_words, remedy_of
-from pincite.storage.queries.browsing import ORDERS, browse
+from pincite.storage.queries.documents import ORDERS, Listing, document_of, list_documents
 from pincite.storage.queries.index_report import STATES, DocumentReport
-from pincite.storage.queries.listing import Listing, document_of
 from pincite.storage.runs.collections import read_collections
 
 ROWS = 50
@@ -72,7 +71,7 @@ async def show(
     def find() -> dict[str, Any]:
         collections = read_collections(served.index)
         wanted = chosen.choice.wanted(served.index)
-        listing = browse(served.index, served.current(), wanted, after, ROWS)
+        listing = list_documents(served.index, served.current(), wanted, after, ROWS)
         live = live_of(served)
         return _listed(served, listing) | {
             "collections": collections,

@@ -1,17 +1,12 @@
 """Evaluation: what was kept of each, and the trend."""
 
-from dataclasses import dataclass
-
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
-from markupsafe import Markup
 
 from pincite.dashboard.http.templating import page
 from pincite.dashboard.state.serving import Served
-from pincite.dashboard.views.evaluations import MAIN_CUT, Series, kept_evaluation, kept_report, series_of
-from pincite.dashboard.views.trend_plot import line_trend
+from pincite.dashboard.views.evaluations import MAIN_CUT, kept_evaluation, kept_report, series_of
 from pincite.evaluation.metrics import CUTS
-from pincite.evaluation.results import Milestone
 
 REPORT_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
@@ -21,18 +16,9 @@ REPORT_POLICY = (
 router = APIRouter(prefix="/ui/evaluation", include_in_schema=False)
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationTrend:
-    """The kept evaluations of one question set, oldest first, with their trend."""
-
-    name: str
-    milestones: tuple[Milestone, ...]
-    trend: Markup
-
-
 @router.get("")
 async def show(request: Request, served: Served) -> Response:
-    series = await served.work.run(lambda: [_shown(one) for one in series_of(served.index)])
+    series = await served.work.run(lambda: series_of(served.index))
     return page(
         request.scope, "evaluation.html.j2", active="evaluation", cut=MAIN_CUT, cuts=CUTS, series=series
     )
@@ -62,15 +48,3 @@ async def report(served: Served, name: str, download: bool = False) -> Response:
     if download:
         headers["Content-Disposition"] = f'attachment; filename="evaluation-{name}.html"'
     return HTMLResponse(html, headers=headers)
-
-
-def _shown(one: Series) -> EvaluationTrend:
-    label = f"Recall@{MAIN_CUT} of {one.name} over {len(one.milestones)} evaluations"
-    return EvaluationTrend(
-        one.name, one.milestones, line_trend(label, [_point(made) for made in one.milestones])
-    )
-
-
-def _point(made: Milestone) -> tuple[str, float, float, float]:
-    share = made.recall[MAIN_CUT]
-    return f"version {made.version}", share.value or 0.0, share.low or 0.0, share.high or 0.0

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from pincite.dashboard.http.access import Principal
 from pincite.dashboard.state.progress_feed import BEAT_S, Feed
@@ -25,25 +26,36 @@ async def events(request: Request, asking: Asking) -> Response:
     feed: Feed = request.app.state.feed
     feed.room()
     told = _events(feed, asking, request.app.state.ending)
-    return StreamingResponse(told, media_type="text/event-stream")
+    return _Stream(feed, told)
+
+
+class _Stream(StreamingResponse):
+    """Counted while it is being sent, so that what ends the sending, however it does, ends the count."""
+
+    def __init__(self, feed: Feed, told: AsyncIterator[str]) -> None:
+        super().__init__(told, media_type="text/event-stream")
+        self._feed = feed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._feed.listening():
+            await super().__call__(scope, receive, send)
 
 
 async def _events(feed: Feed, asking: Principal, ending: threading.Event) -> AsyncIterator[str]:
     known, running, beat = "", None, time.monotonic()
-    with feed.listening():
-        while not ending.is_set():
-            if not asking.lasts():
-                yield _event("over", "signed out")
-                return
-            told = await feed.told()
-            html = told.html[asking.role == "operator"]
-            if html != known or time.monotonic() - beat > AGAIN_S:
-                yield _event("live", html)
-                beat = time.monotonic()
-            if running and told.run != running:
-                yield _event("ended", running)
-            known, running = html, told.run
-            await asyncio.sleep(BEAT_S)
+    while not ending.is_set():
+        if not asking.lasts():
+            yield _event("over", "signed out")
+            return
+        told = await feed.told()
+        html = told.html[asking.role == "operator"]
+        if html != known or time.monotonic() - beat > AGAIN_S:
+            yield _event("live", html)
+            beat = time.monotonic()
+        if running and told.run != running:
+            yield _event("ended", running)
+        known, running = html, told.run
+        await asyncio.sleep(BEAT_S)
 
 
 def _event(name: str, data: str) -> str:

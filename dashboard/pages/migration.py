@@ -7,7 +7,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
 from pincite.dashboard.actions.migrations import Seen, cancel, go, seen, start, waive
-from pincite.dashboard.api.migration_models import StartBody, gate_body
+from pincite.dashboard.api.migration_models import StartBody, gate_body, progress_shown
 from pincite.dashboard.http.templating import page
 from pincite.dashboard.state.serving import Served, Serving
 
@@ -24,7 +24,7 @@ async def show(request: Request, served: Served) -> Response:
 
 @router.post("/start")
 async def begin(request: Request, served: Served, body: Annotated[StartBody, Form()]) -> Response:
-    return await _changed(request, served, lambda: start(served, body.start()))
+    return await _changed(request, served, lambda: start(served, body.options()))
 
 
 @router.post("/go/{way}")
@@ -58,14 +58,15 @@ async def _changed(request: Request, served: Serving, change: Callable[[], objec
 
 
 def _page(request: Request, found: Seen, template: str) -> Response:
-    gate = found.migration.gate if found.migration else None
+    status = found.status
     return page(
         request.scope,
         template,
         active="migration",
         seen=found,
-        migration=found.migration,
-        level=found.level,
-        blockers=found.blockers[:MOST_BLOCKERS],
-        gate=gate_body(gate, found.changed) if gate else None,
+        stands=status,
+        migration=status.migration,
+        level=progress_shown(status),
+        blockers=status.blockers[:MOST_BLOCKERS],
+        gate=gate_body(status),
     )

@@ -11,7 +11,6 @@ from pincite.dashboard.actions.overview_counts import overview_of
 from pincite.dashboard.http.templating import page
 from pincite.dashboard.state.progress_feed import live_of
 from pincite.dashboard.state.serving import Served, Serving
-from pincite.dashboard.views.trend_plot import runs_trend
 from pincite.schemas.retrying import remedy_of
 
 LISTED_RUNS = 8
@@ -37,7 +36,7 @@ def _values(served: Serving) -> dict[str, Any]:
     return {
         "seen": seen,
         "index": served.index.path.resolve(),
-        "trend": runs_trend(seen.runs),
+        "ended": [run for run in seen.runs[::-1] if run.discovered is not None or run.state == "broken"],
         "listed": seen.runs[:LISTED_RUNS],
         "schedule": served.settings.schedule,
         "next_run": next_run(served.settings.schedule, time.time()),

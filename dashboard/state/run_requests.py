@@ -12,19 +12,17 @@ import os
 import secrets
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from pincite.flows.deployments.schedule import NIGHTLY
+from pincite.schemas import import_path
 from pincite.schemas.errors import IndexBusy, NotFound, UsageError
-from pincite.storage.locks.run_lock import holder_pid
 from pincite.storage.queries.overview import run_of
 from pincite.storage.snapshots.index import Index
 
@@ -32,8 +30,7 @@ MOST_OPEN = 20
 MOST_KEPT = 50
 END_S = 45.0  # longest wait for the process to end in order
 _logger = logging.getLogger(__name__)
-DISPATCH = (sys.executable, "-m", "pincite.flows.deployments.dispatcher")
-_HOLDS_PINCITE = Path(__file__).parents[3]
+DISPATCH = tuple(import_path.python("pincite.flows.deployments.dispatcher"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +76,12 @@ class RequestedRun:
         return self.wish.words
 
     @property
-    def documents(self) -> frozenset[str]:
-        return self.wish.documents
+    def documents(self) -> list[str]:
+        return sorted(self.wish.documents)
+
+    @property
+    def deployment(self) -> str:
+        return self.wish.deployment
 
     @property
     def link(self) -> str:
@@ -95,9 +96,9 @@ class RequestedRun:
 class Runs:
     """Threads share it."""
 
-    def __init__(self, index: Path, command: Sequence[str] = DISPATCH) -> None:
-        """`command` starts the process; the index is added to it."""
-        self._index = index
+    def __init__(self, address: str, command: Sequence[str] = DISPATCH) -> None:
+        """`command` starts the process; the address of the index is added to it."""
+        self._address = address
         self._command = command
         self._lock = threading.Lock()
         self._orders: OrderedDict[str, RequestedRun] = OrderedDict()
@@ -184,10 +185,9 @@ class Runs:
     def _running(self) -> "subprocess.Popen[str]":
         if self._process is not None and self._process.poll() is None:
             return self._process
-        path = os.pathsep.join(filter(None, [str(_HOLDS_PINCITE), os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
-            [*self._command, str(self._index)],
-            env=os.environ | {"PYTHONPATH": path},
+            [*self._command, str(self._address)],
+            env=os.environ | import_path.environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -238,7 +238,7 @@ def cancel_run(index: Index, run_id: str) -> None:
         raise UsageError(f"the run goes on on {run.host}: cancel it there")
     if run.pid == os.getpid():
         raise UsageError("the run goes on in this server itself")
-    if run.pid != holder_pid(index.path):  # it was killed, and its number may be another process's by now
+    if run.pid != index.lock.holder_pid():  # it was killed, and its number may be another process's by now
         raise NotFound(f"the process of the run {run_id} has ended: the next run takes up what it left")
     with suppress(ProcessLookupError):
         os.kill(run.pid, signal.SIGTERM)

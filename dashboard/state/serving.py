@@ -1,5 +1,6 @@
 """Serving: what all requests share, opened when the server starts and closed when it ends."""
 
+import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,8 +14,8 @@ from pincite.dashboard.views.page_images import Sheets
 from pincite.dashboard.views.passages import page_images
 from pincite.dashboard.views.source_files import keep_live_objects
 from pincite.retrieval.answers.llm_client import Endpoint
-from pincite.retrieval.searcher import Searcher, open_index
-from pincite.schemas.errors import ModelUnavailable
+from pincite.retrieval.searcher import Searcher
+from pincite.schemas.errors import ModelUnavailable, PinciteError
 from pincite.schemas.records import Configuration
 from pincite.schemas.settings import Settings, recipe
 from pincite.storage.documents.texts import StoredText
@@ -22,6 +23,8 @@ from pincite.storage.queries.overview import Overviews
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.inspection.passage_pages import PassagePage
 from pincite.tasks.steps.configuration import configuration, resolved
+
+_logger = logging.getLogger(__name__)
 
 MOST_ANSWERS = 16  # that the endpoint writes at once
 
@@ -42,13 +45,13 @@ class Serving:
     _known: dict[str, Any] = field(default_factory=dict)  # the configuration at a version
 
     @classmethod
-    def open(cls, index: Path, settings: Settings, endpoint: Endpoint | None, work: Work) -> "Serving":
+    def open(cls, path: Path, settings: Settings, endpoint: Endpoint | None, work: Work) -> "Serving":
         """Raises `UsageError` when there is no index."""
-        opened = Index.open(index)
+        opened = Index.open(path)
         answers = Work(MOST_ANSWERS, waiting=0)
-        searcher = open_index(index, settings)
+        searcher = Searcher(opened, settings)
         overviews = Overviews(opened)
-        return cls(opened, searcher, settings, endpoint, work, answers, Runs(index), Sheets(), overviews)
+        return cls(opened, searcher, settings, endpoint, work, answers, Runs(str(path)), Sheets(), overviews)
 
     def current(self) -> Configuration:
         """What documents would be made with now; the space is not compared while the model is not here."""
@@ -76,9 +79,16 @@ class Serving:
 
         Where the machine gives the child no core it may take longer (`sandbox.pool`): the request ends first then.
         """
-        settings = resolved(self.index.path, self.settings)
+        settings = resolved(self.index, self.settings)
         deadline_s = min(settings.limits.deadline_s, self.work.timeout_s * 0.8)
         return replace(settings, limits=replace(settings.limits, deadline_s=deadline_s))
+
+    def load_model(self) -> None:
+        """Before the first search needs it. Where it can't be had, searches by words still work, and say so."""
+        try:
+            self.searcher.embed_queries(["The model is loaded by a first query."])
+        except PinciteError as error:
+            _logger.warning("no search by meaning: %s", error)
 
     def close(self) -> None:
         self.runs.close()

@@ -1,12 +1,11 @@
 """Kept evaluations as the page and the API show them."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from pincite.evaluation.results import Milestone, milestone
 from pincite.schemas.errors import NotFound
-from pincite.schemas.evaluation import Judged
-from pincite.storage.kept_evaluations import find, kept, read, report_of
+from pincite.schemas.evaluation import Judged, Result
+from pincite.storage.kept_evaluations import kept, kept_result, report_of
 from pincite.storage.snapshots.index import Index
 
 MAIN_CUT = 4  # passages that a reader is given
@@ -35,7 +34,7 @@ class KeptEvaluation:
 def series_of(index: Index) -> tuple[Series, ...]:
     """By name of the set."""
     by_set: dict[tuple[str, str], list[Milestone]] = {}
-    for result in kept(index.path):
+    for result in kept(index.places.objects):
         made = milestone(result)
         by_set.setdefault((made.set_name, made.set_sha256), []).append(made)
     return tuple(Series(name, sha256, tuple(made)) for (name, sha256), made in sorted(by_set.items()))
@@ -43,20 +42,20 @@ def series_of(index: Index) -> tuple[Series, ...]:
 
 def kept_evaluation(index: Index, name: str) -> KeptEvaluation:
     """Raises `NotFound` for a name that no kept evaluation has."""
-    result = read(_path(index, name))
+    result = _result(index, name)
     main = [row for row in result.rows if row.strategy == result.main]
     return KeptEvaluation(
         milestone(result),
         tuple([row for row in main if _is_lost(row)][:MOST_LISTED]),
         tuple([row for row in main if row.role == "unanswerable" and row.answered][:MOST_LISTED]),
-        reported=report_of(index.path, name) is not None,
+        reported=report_of(index.places.objects, name) is not None,
     )
 
 
 def kept_report(index: Index, name: str) -> str:
     """Its whole report as a page. Raises `NotFound`, also where the report was not kept."""
-    _path(index, name)
-    html = report_of(index.path, name)
+    _result(index, name)
+    html = report_of(index.places.objects, name)
     if html is None:
         raise NotFound(
             f"the report of the evaluation {name} was not kept: `pincite evaluate` keeps the next one's"
@@ -64,11 +63,11 @@ def kept_report(index: Index, name: str) -> str:
     return html
 
 
-def _path(index: Index, name: str) -> Path:
-    path = find(index.path, name) if name.replace("-", "").isalnum() else None
-    if path is None or path.parent.parent != index.path:
+def _result(index: Index, name: str) -> Result:
+    result = kept_result(index.places.objects, name)
+    if result is None:
         raise NotFound(f"no evaluation {name!r} is kept")
-    return path
+    return result
 
 
 def _is_lost(row: Judged) -> bool:

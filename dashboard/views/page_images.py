@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pincite.dashboard.views.source_files import Origin, keep_live_objects, original
-from pincite.encoders.models import resolve_model
+from pincite.encoders.models import name_of, resolve_model
 from pincite.schemas.records import Page
 from pincite.schemas.settings import Settings
 from pincite.storage.documents.live import live_revisions
@@ -102,7 +102,7 @@ def _drawn(whole: WholeDocument, path: Path, page: Page, settings: Settings) -> 
 
 
 def _inspected(worker: Worker, path: Path, number: int, settings: Settings) -> Drawn:
-    order = InspectionOrder(path, settings, resolve_model(settings.model), number, number)
+    order = InspectionOrder(path, settings, name_of(resolve_model(settings.model)), number, number)
     seen: Inspection = worker.run(
         "pincite.tasks.inspection.inspect:inspect", order, settings.limits.deadline_s
     )

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from stat import S_ISREG
 from weakref import WeakValueDictionary
 
 from pincite.schemas.errors import DocumentError, UsageError
@@ -22,6 +21,7 @@ from pincite.storage.segments.segment import sha256_of
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.snapshot import LiveDocument
 from pincite.tasks.sources.bucket import download, is_url
+from pincite.tasks.sources.regular_file import NotReadable, digest_of, opened
 
 KEPT_S = 120.0
 KEPT_BYTES = 256 << 20  # of objects, while none of them is looked at; the one at hand may be larger
@@ -58,10 +58,10 @@ def original(origin: Origin, settings: Settings) -> Iterator[tuple[Path, str]]:
 
 def _why_not(file: Path, sha256: str, settings: Settings) -> str:
     try:
-        now = file.stat()
-        if not S_ISREG(now.st_mode) or now.st_size > settings.limits.source_bytes:
-            return "it is no longer a file that could be indexed"
-        return "" if sha256_of(file) == sha256 else CHANGED
+        with opened(file, settings.limits.source_bytes) as descriptor:
+            return "" if digest_of(descriptor, settings.limits) == sha256 else CHANGED
+    except NotReadable:
+        return "it is no longer a file that could be indexed"
     except OSError as error:
         return f"the file can't be read ({error.strerror})"
 

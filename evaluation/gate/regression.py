@@ -13,9 +13,9 @@ from pincite.schemas.errors import UsageError
 from pincite.schemas.evaluation import Evaluation, QuestionSet, Result, Verdict
 from pincite.schemas.records import CollectionOutcome
 from pincite.schemas.settings import Settings
-from pincite.storage.kept_evaluations import find, keep, keep_report, kept, read
+from pincite.storage.kept_evaluations import keep, keep_report, kept, kept_result, read
 from pincite.storage.queries.calibrations import latest_calibration
-from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.index import Index, has_index
 from pincite.storage.tombstones import forgotten_ids
 
 LAST = "last"
@@ -33,7 +33,7 @@ class Guarded:
 
 
 def guard(
-    index: Path,
+    index: Index,
     settings: Settings,
     questions: QuestionSet,
     plan: Plan = AS_IT_IS,
@@ -50,14 +50,13 @@ def guard(
     Raises `UsageError` for a baseline that can't be found, before anything is measured.
     """
     old = find_baseline(index, questions, baseline) if baseline else None
-    with Index.open(index) as opened:
-        forgotten = forgotten_ids(opened)
-        evaluation = evaluate(index, settings, questions, fair_plan(index, plan, old), say)
-        result = result_of(evaluation, questions)
-        if keep_result:
-            result = keep(index, result)
-            if not keep_report(opened, result.name, html(evaluation), forgotten):
-                say("the report is not kept: it may quote a document that was forgotten meanwhile")
+    forgotten = forgotten_ids(index)
+    evaluation = evaluate(index, settings, questions, fair_plan(index, plan, old), say)
+    result = result_of(evaluation, questions)
+    if keep_result:
+        result = keep(index.places.objects, result)
+        if not keep_report(index, result.name, html(evaluation), forgotten):
+            say("the report is not kept: it may quote a document that was forgotten meanwhile")
     if old is None:
         note = f"there is no earlier evaluation of {questions.name} to compare with yet" if baseline else ""
         return Guarded(evaluation, result, None, note)
@@ -69,21 +68,25 @@ def evaluation_due(settings: Settings, outcomes: Sequence[CollectionOutcome]) ->
     return bool(settings.questions) and any(one.counts.indexed or one.counts.deleted for one in outcomes)
 
 
-def gate_of(index: Path, settings: Settings) -> Verdict | None:
+def gate_of(index: Index, settings: Settings) -> Verdict | None:
     """The set of the settings asked now and held against the kept result before; None for the first one."""
     return guard(index, settings, read_questions(Path(settings.questions)), AS_IT_IS, LAST).verdict
 
 
-def find_baseline(index: Path, questions: QuestionSet, baseline: str) -> Result | None:
+def find_baseline(index: Index, questions: QuestionSet, baseline: str) -> Result | None:
     """The result that a baseline names; None only for "last" without an earlier one."""
     if baseline == LAST:
-        with Index.open(index) as opened, opened.snapshot() as snapshot:
-            earlier = [one for one in kept(index) if one.version < snapshot.version]
+        newest = index.newest_version()
+        earlier = [one for one in kept(index.places.objects) if one.version < newest]
         return _newest(earlier, questions, same_bytes=True)
-    if file := find(index, baseline):
-        return read(file)
-    if (Path(baseline) / "ledger.sqlite").is_file():
-        if found := _newest(kept(Path(baseline)), questions, same_bytes=False):
+    if found := kept_result(index.places.objects, baseline):
+        return found
+    if Path(baseline).is_file():
+        return read(Path(baseline))
+    if has_index(Path(baseline)):
+        with Index.open(Path(baseline)) as other:
+            results = kept(other.places.objects)
+        if found := _newest(results, questions, same_bytes=False):
             return found
         raise UsageError(
             f"the index {baseline} has no kept evaluation of {questions.name}: run `pincite evaluate` on it first"
@@ -102,15 +105,14 @@ def _newest(results: Sequence[Result], questions: QuestionSet, same_bytes: bool)
     return max(found, key=lambda one: (one.version, one.name)) if found else None
 
 
-def fair_plan(index: Path, plan: Plan, baseline: Result | None) -> Plan:
+def fair_plan(index: Index, plan: Plan, baseline: Result | None) -> Plan:
     """The plan with a threshold at which bluffs can be compared, where the index has none of its own."""
     if baseline is None or plan.threshold is not None:
         return plan
-    with Index.open(index) as opened:
-        if latest_calibration(opened) is not None:
-            return plan
-        with opened.snapshot() as snapshot:
-            same_model = snapshot.space.fingerprint == baseline.space.fingerprint
+    if latest_calibration(index) is not None:
+        return plan
+    with index.snapshot() as snapshot:
+        same_model = snapshot.space.fingerprint == baseline.space.fingerprint
     return replace(plan, threshold=baseline.threshold) if same_model else matched(plan, baseline)
 
 

@@ -11,15 +11,13 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Template
 from markupsafe import Markup
 
-from pincite.evaluation.comparing import decimal
 from pincite.evaluation.report import sections
 from pincite.evaluation.report.wording import loss_groups, summary
-from pincite.schemas.counting import counted
-from pincite.schemas.display import one_line, shown
 from pincite.schemas.evaluation import Evaluation
+from pincite.schemas.html_templates import environment
 
 _HERE = Path(__file__)
 
@@ -45,8 +43,4 @@ def html(evaluation: Evaluation) -> str:
 
 @lru_cache(maxsize=1)
 def _template() -> Template:
-    environment = Environment(
-        undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"line": one_line, "shown": shown, "decimal": decimal, "counted": counted}
-    return environment.from_string(_HERE.with_name("report.html.j2").read_text(encoding="utf-8"))
+    return environment(_HERE.parent).get_template("report.html.j2")

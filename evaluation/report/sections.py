@@ -5,20 +5,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pincite.evaluation.comparing import METRICS, decimal
+from pincite.evaluation.comparing import METRICS
 from pincite.evaluation.metrics import CUTS
 from pincite.evaluation.refusal import REMOVED
-from pincite.evaluation.report.plots import (
-    Bar,
-    CurveLine,
-    Duel,
-    Interval,
-    bars,
-    curves,
-    duels,
-    intervals,
-    stacked,
-)
+from pincite.evaluation.report.plots import Bar, CurveLine, Duel, Interval, plot
 from pincite.evaluation.report.wording import (
     destroyed_words,
     in_use,
@@ -31,7 +21,7 @@ from pincite.evaluation.report.wording import (
     telling,
     what_changes,
 )
-from pincite.schemas.counting import counted
+from pincite.schemas.counting import counted, decimal
 from pincite.schemas.evaluation import Evaluation, LossStage, Pair, RefusalPoint, Share, StrategyScores
 
 _LOOKS = ("first", "second", "third", "fourth", "fifth")
@@ -64,7 +54,7 @@ def found(evaluation: Evaluation) -> Section:
     figures = tuple(
         Figure(
             f"A right passage among the first {k}" if k > 1 else "The first passage is right",
-            Markup(intervals(f"Recall@{k}", _recall_description(strategies, k), _recall_rows(evaluation, k))),
+            plot("intervals", f"Recall@{k}", _recall_description(strategies, k), _recall_rows(evaluation, k)),
         )
         for k in CUTS
     )
@@ -124,7 +114,7 @@ def paired(evaluation: Evaluation) -> Section:
     figures = tuple(
         Figure(
             f"Right among the first {k}" if k > 1 else "Right at the first place",
-            Markup(_duels(recalls, k, most)),
+            _duels(recalls, k, most),
         )
         for k in CUTS
         if recalls
@@ -157,7 +147,7 @@ def paired(evaluation: Evaluation) -> Section:
     )
 
 
-def _duels(pairs: Sequence[Pair], k: int, most: int) -> str:
+def _duels(pairs: Sequence[Pair], k: int, most: int) -> Markup:
     chosen = [pair for pair in pairs if pair.metric == f"recall@{k}"]
     rows = [
         Duel(
@@ -170,7 +160,7 @@ def _duels(pairs: Sequence[Pair], k: int, most: int) -> str:
         for pair in chosen
     ]
     description = "; ".join(f"{row.label}: won {row.won}, lost {row.lost}, {row.figure}" for row in rows)
-    return duels(f"Wins and losses on Recall@{k}", description, rows, most)
+    return plot("duels", f"Wins and losses on Recall@{k}", description, rows, most)
 
 
 def _with_sign(p: float | None) -> str:
@@ -197,7 +187,7 @@ def chunks(evaluation: Evaluation) -> Section:
         for one in chosen
     ]
     description = "; ".join(f"{row.label} {row.figure}" for row in rows)
-    plot = Figure("Answers destroyed", Markup(intervals("Answers destroyed", description, rows)))
+    figure = Figure("Answers destroyed", plot("intervals", "Answers destroyed", description, rows))
     columns = (
         "cut by",
         "destroyed",
@@ -220,7 +210,7 @@ def chunks(evaluation: Evaluation) -> Section:
         for one in chosen
     )
     main = main_scores(evaluation)
-    return Section((destroyed_words(main),) if main else (), (plot,) if main else (), columns, table)
+    return Section((destroyed_words(main),) if main else (), (figure,) if main else (), columns, table)
 
 
 def _index_name(scores: StrategyScores, evaluation: Evaluation) -> str:
@@ -243,14 +233,14 @@ def refusal(evaluation: Evaluation) -> Section:
         figures.append(
             Figure(
                 f"{counted(asked, 'question that has', 'questions that have')} an answer",
-                Markup(_answered(evaluation, x, asked)),
+                _answered(evaluation, x, asked),
             )
         )
     lines = _bluff_lines(points)
     words = ", ".join(line.label for line in lines)
     description = f"Share that is answered all the same, by threshold: {words}. {refusal_words(evaluation)}"
-    plot = curves("Questions that must get no answer", description, x, lines, evaluation.threshold)
-    figures.append(Figure("Questions that must get no answer: answered all the same", Markup(plot)))
+    drawn = plot("curves", "Questions that must get no answer", description, x, lines, evaluation.threshold)
+    figures.append(Figure("Questions that must get no answer: answered all the same", drawn))
     legend = (
         [("right", "right passage handed over"), ("wrong", "only wrong ones"), ("refused", "refused")]
         if asked
@@ -270,7 +260,7 @@ def refusal(evaluation: Evaluation) -> Section:
     return Section((refusal_words(evaluation),), tuple(figures), columns, rows, tuple(legend))
 
 
-def _answered(evaluation: Evaluation, x: Sequence[float], asked: int) -> str:
+def _answered(evaluation: Evaluation, x: Sequence[float], asked: int) -> Markup:
     points = evaluation.refusal
     layers = [
         CurveLine("right", "right", tuple(point.right / asked for point in points)),
@@ -280,7 +270,7 @@ def _answered(evaluation: Evaluation, x: Sequence[float], asked: int) -> str:
     point = in_use(evaluation)
     counts = f"{point.right} right, {point.wrong} wrong, {point.refused} refused of {asked}"
     description = f"At the threshold {point.threshold:g}: {counts}."
-    return stacked("Questions that have an answer", description, x, layers, evaluation.threshold)
+    return plot("stacked", "Questions that have an answer", description, x, layers, evaluation.threshold)
 
 
 def _bluff_lines(points: Sequence[RefusalPoint]) -> list[CurveLine]:
@@ -326,7 +316,7 @@ def lost(evaluation: Evaluation) -> Section:
     rows = [Bar(group.stage, len(group.losses)) for group in groups]
     description = "; ".join(f"{row.label} {row.count}" for row in rows)
     figure = Figure(
-        "Questions lost, by the first stage that lost them", Markup(bars("Losses", description, rows))
+        "Questions lost, by the first stage that lost them", plot("bars", "Losses", description, rows)
     )
     table = tuple((group.stage, str(len(group.losses)), _MEANINGS[group.stage]) for group in groups)
     return Section((losses_words(evaluation),), (figure,), ("stage", "questions", "what happened"), table)

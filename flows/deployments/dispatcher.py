@@ -26,6 +26,7 @@ import psutil
 from pincite.flows.deployments.schedule import serve_schedule
 from pincite.flows.prefect_server.server import prefect_api
 from pincite.flows.settings import load_settings
+from pincite.schemas.import_path import put_working_directory_last
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
@@ -37,18 +38,19 @@ Order = Mapping[str, Any]
 
 
 def main() -> None:
+    put_working_directory_last()
     index = Path(sys.argv[1])
     orders: queue.Queue[Order | None] = queue.Queue()
     threading.Thread(target=_listen, args=(orders,), daemon=True).start()
     with (
         prefect_api(index.resolve() / "prefect", scheduling=True) as url,
-        serve_schedule(index, load_settings()),
+        serve_schedule(str(index.resolve()), load_settings()),
     ):
         from prefect.client.orchestration import get_client  # the server's address is known now
 
         _say(ready=url)
         with get_client(sync_client=True) as client:
-            _Dispatcher(index, client).serve(orders)
+            _Dispatcher(str(index.resolve()), client).serve(orders)
 
 
 def _listen(orders: "queue.Queue[Order | None]") -> None:
@@ -62,8 +64,8 @@ def _say(**values: object) -> None:
 
 
 class _Dispatcher:
-    def __init__(self, index: Path, client: "SyncPrefectClient") -> None:
-        self._index = index
+    def __init__(self, address: str, client: "SyncPrefectClient") -> None:
+        self._address = address
         self._client = client
         self._open: dict[str, UUID] = {}  # flow runs that have not ended, by order
         self._said: dict[str, tuple[str, str]] = {}
@@ -102,10 +104,9 @@ class _Dispatcher:
         from prefect.deployments import run_deployment
         from prefect.exceptions import PrefectException
 
-        index = str(self._index.resolve())
         try:
             made: Any = run_deployment(
-                deployment, parameters={**parameters, "index": index}, timeout=0, as_subflow=False
+                deployment, parameters={**parameters, "index": self._address}, timeout=0, as_subflow=False
             )
         except (PrefectException, HTTPError, ValueError) as error:  # of one order: the others go on
             _say(order=order, flow_run="", state="Failed", message=f"Prefect took it not: {error}", over=True)

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pincite.schemas.errors import ServerFailed, UsageError
@@ -60,11 +59,11 @@ def schedule_of(schedule: Schedule) -> "PrefectSchedule | None":
 
 
 @contextmanager
-def serve_schedule(index: Path, settings: Settings, every_s: float | None = None) -> Iterator[None]:
-    """Serves the deployments in a thread until the block ends; without a cron they run only when they are asked to.
+def serve_schedule(address: str, settings: Settings, every_s: float | None = None) -> Iterator[None]:
+    """Serves the deployments of an index in a thread until the block ends; without a cron they run when asked to.
 
-    `every_s` replaces the cron of nightly by an interval. A run that goes on at the end is ended; the next takes up
-    the rest.
+    `address` is its absolute folder, which each run opens. `every_s` replaces the cron of nightly by an interval. A
+    run that goes on at the end is ended; the next takes up the rest.
     """
     from prefect.schedules import Interval
 
@@ -72,7 +71,7 @@ def serve_schedule(index: Path, settings: Settings, every_s: float | None = None
     served: Future[tuple[list[Runner], asyncio.AbstractEventLoop]] = Future()
     context = contextvars.copy_context()  # the settings of `prefect_api` are in it
     thread = threading.Thread(
-        target=context.run, args=(_serve_in_thread, index, when, served), name="schedule", daemon=True
+        target=context.run, args=(_serve_in_thread, address, when, served), name="schedule", daemon=True
     )
     thread.start()
     try:
@@ -90,29 +89,29 @@ def serve_schedule(index: Path, settings: Settings, every_s: float | None = None
         thread.join(STOP_S)
 
 
-def _serve_in_thread(index: Path, when: "PrefectSchedule | None", served: "Future[Any]") -> None:
+def _serve_in_thread(address: str, when: "PrefectSchedule | None", served: "Future[Any]") -> None:
     try:
-        asyncio.run(_serve(index, when, served))
+        asyncio.run(_serve(address, when, served))
     except Exception as error:
         if served.done():
             raise
         served.set_exception(ServerFailed(f"the Prefect server did not take the deployments: {error}"))
 
 
-async def _serve(index: Path, when: "PrefectSchedule | None", served: "Future[Any]") -> None:
+async def _serve(address: str, when: "PrefectSchedule | None", served: "Future[Any]") -> None:
     from prefect.runner import Runner
 
     runners = []
     for name, deployments in _RUNNERS.items():
         runner = Runner(name=name, query_seconds=POLL_S, limit=1, pause_on_shutdown=False)
         for one in deployments:
-            await runner.aadd_deployment(await _deployment(one, index, when if one == NIGHTLY else None))
+            await runner.aadd_deployment(await _deployment(one, address, when if one == NIGHTLY else None))
         runners.append(runner)
     served.set_result((runners, asyncio.get_running_loop()))
     await asyncio.gather(*(runner.start() for runner in runners))
 
 
-async def _deployment(deployment: str, index: Path, when: "PrefectSchedule | None") -> Any:
+async def _deployment(deployment: str, address: str, when: "PrefectSchedule | None") -> Any:
     from prefect.types.entrypoint import EntrypointType
 
     from pincite.flows.maintain import maintain
@@ -123,7 +122,7 @@ async def _deployment(deployment: str, index: Path, when: "PrefectSchedule | Non
     return await flow.ato_deployment(
         name=deployment.partition("/")[2],
         schedule=when,
-        parameters={"index": str(index.resolve())},
+        parameters={"index": address},
         description=DEPLOYMENTS[deployment],
         entrypoint_type=EntrypointType.MODULE_PATH,
     )

@@ -22,7 +22,6 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -35,15 +34,17 @@ from typing import IO
 
 import psutil
 
+from pincite.schemas import import_path
+from pincite.schemas.addresses import is_loopback, past_proxies, without_user
 from pincite.schemas.counting import counted
-from pincite.schemas.errors import ServerFailed
+from pincite.schemas.errors import PinciteError, ServerFailed
 from pincite.storage.objects.disk_errors import writable
 
 START_S = 120.0  # longest wait for a server to answer: ten times of what it takes on two idle cores
 NEEDS_BYTES = 2_000_000  # of disk: a server that has done nothing yet has 1.1 MB
 STOP_S = 90.0  # longest wait for a server to store its last records
+ANSWER_S = 10.0  # longest wait for a server that should be there already
 _LOG_TAIL = 2_000  # characters of the log in an error
-_HOLDS_PINCITE = Path(__file__).parents[3]
 
 _QUIET = {
     "DO_NOT_TRACK": "1",  # importing prefect in a terminal reports the import otherwise
@@ -95,14 +96,17 @@ def prefect_api(home: Path, scheduling: bool = False) -> Iterator[str]:
 def starting(home: Path, scheduling: bool = False) -> Iterator["StartedServer"]:
     """A server that starts while other work goes on; `ready()` of what comes back waits for it."""
     if url := os.environ.get("PREFECT_API_URL"):
-        with _environment({"DO_NOT_TRACK": "1"}):
+        require_answer(url)
+        with _environment({"DO_NOT_TRACK": "1", **past_proxies(os.environ)}):
             yield StartedServer(url)
         return
     with _slot(home) as slot:
         password = f"pincite:{secrets.token_urlsafe(24)}"
         server = _spawn(slot, password, scheduling)
         try:
-            with _environment({**_QUIET, "PREFECT_HOME": str(slot)}, drop=_foreign()):
+            with _environment(
+                {**_QUIET, **past_proxies(os.environ), "PREFECT_HOME": str(slot)}, drop=_foreign()
+            ):
                 yield StartedServer("", slot, password, server)
         finally:
             _stop(server)
@@ -122,7 +126,8 @@ class StartedServer:
     def ready(self) -> Iterator[str]:
         """The URL, once the server answers; flows of this thread use it inside."""
         if self.server is None:
-            yield self.url
+            with server_faults():
+                yield self.url
             return
         url = f"http://127.0.0.1:{_port(self.server, self.slot / 'server.log')}/api"
         # Imported now and not while the server starts: the two would leave searches no core of two for some seconds.
@@ -137,7 +142,8 @@ class StartedServer:
             temporary_settings(_client_settings(url, self.password, self.slot)),
         ):
             try:
-                yield url
+                with server_faults():
+                    yield url
             finally:
                 if self.server.poll() is not None:
                     self._give_up_records(self.server.returncode)
@@ -169,7 +175,66 @@ def _client_settings(url: str, password: str, slot: Path) -> Mapping[str, object
         "server.ephemeral.enabled": False,
         # Nobody listens to heartbeats here, and the thread that sends them holds up a flow's end by a second.
         "flows.heartbeat_frequency": None,
+        # A server of ours that is gone does not come back: 14 s of trying are enough for a busy one.
+        "client.max_retries": 3,
     }
+
+
+def answers(url: str) -> bool:
+    """Whether a Prefect server answers at this URL of its API, with whatever words."""
+    import httpx
+
+    try:
+        with httpx.Client(timeout=ANSWER_S, trust_env=not is_loopback(url)) as client:
+            return client.get(f"{url.rstrip('/')}/health").status_code < 500
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+        return False
+
+
+def require_answer(url: str) -> None:
+    """Raises `ServerFailed` unless a Prefect server of the user's own answers."""
+    if not answers(url):
+        raise ServerFailed(
+            f"no Prefect server answers at {without_user(url)} (PREFECT_API_URL): start it, or unset the variable, "
+            "and Pincite starts one of its own. Nothing was changed"
+        )
+
+
+@contextmanager
+def server_faults() -> Iterator[None]:
+    """What Prefect raises in the block when its server is gone is told as `ServerFailed`, in one line."""
+    with _quiet_loggers():
+        try:
+            yield
+        except PinciteError:
+            raise
+        except Exception as error:
+            url = os.environ.get("PREFECT_API_URL", "")
+            if answers(url):
+                raise
+            raise ServerFailed(
+                f"the Prefect server at {without_user(url)} ended or can't be reached any more "
+                f"({type(error).__name__}): what was finished is kept, run again"
+            ) from error
+
+
+@contextmanager
+def _quiet_loggers() -> Iterator[None]:
+    """Prefect prints the traceback of each request to a server that is gone; we say once that it is."""
+    handlers = logging.getLogger("prefect").handlers
+    for handler in handlers:
+        handler.addFilter(_is_of_interest)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(_is_of_interest)
+
+
+def _is_of_interest(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    module = type(error).__module__
+    return not (module.startswith(("httpx", "httpcore")) or "Failed to reach API" in str(error))
 
 
 @contextmanager
@@ -213,9 +278,14 @@ def _spawn(slot: Path, password: str, scheduling: bool) -> subprocess.Popen[byte
     template = _cache() / f"prefect-{version('prefect')}.db"
     with (slot / "server.log").open("wb") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", "pincite.flows.prefect_server.process", str(slot), str(template), *more],
-            cwd=_HOLDS_PINCITE,
-            env={**kept, **_SERVER, **(_SCHEDULING if scheduling else {}), **own},
+            import_path.python("pincite.flows.prefect_server.process", str(slot), str(template), *more),
+            env={
+                **kept,
+                **import_path.environment(),
+                **_SERVER,
+                **(_SCHEDULING if scheduling else {}),
+                **own,
+            },
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -32,10 +32,11 @@ from pincite.retrieval.answers.citations import Citation
 from pincite.retrieval.answers.llm_client import KEY_VARIABLE, Endpoint, endpoint_of, stream_answer
 from pincite.retrieval.answers.resolve import Resolved, Unresolved, resolve
 from pincite.retrieval.filters import Filters
-from pincite.retrieval.searcher import open_index
+from pincite.retrieval.searcher import Searcher
 from pincite.retrieval.threshold import MOST_PASSAGES
 from pincite.schemas.errors import AnswerFailed
 from pincite.schemas.locators import char_fragment
+from pincite.storage.snapshots.index import Index
 from pincite.time_travel_options import AtOption, VersionOption, former_version
 
 
@@ -72,7 +73,10 @@ def ask(
     check_target(annotations)
     settings = load_settings()
     endpoint = endpoint_of(settings.answer, os.environ.get(KEY_VARIABLE, ""))
-    with open_index(Path(index), settings, former_version(index, version, at)) as searcher:
+    with (
+        Index.open(index) as opened,
+        Searcher(opened, settings, former_version(opened, version, at)) as searcher,
+    ):
         asked = ask_index(searcher, question, threshold, mode, k, filters=filters, rerank=rerank)
     if asked.doubt:
         complain(f"warning: {asked.doubt}")

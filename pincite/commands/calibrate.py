@@ -77,7 +77,7 @@ def _report(chosen: Calibrated, far: Far, asked: QuestionSet, mode: str) -> dict
     }
 
 
-def _print(chosen: Calibrated, kept: bool, index: Path) -> None:
+def _print(chosen: Calibrated, kept: bool, at: Path) -> None:
     kinds = list(chosen.held_out.bluffs)
     bluffs = [f"bluffs: {kind or 'no kind'}" for kind in kinds]
     say("Swept on one half of the questions:")
@@ -91,7 +91,7 @@ def _print(chosen: Calibrated, kept: bool, index: Path) -> None:
     costs = chosen.costs
     say(
         f"\nThreshold {chosen.threshold:g}: the least cost, with a bluff at {costs.bluff:g} and a wrong refusal at "
-        f"{costs.refusal:g}. " + (f"`pincite ask` on {index} uses it." if kept else "Not kept.")
+        f"{costs.refusal:g}. " + (f"`pincite ask` on {at} uses it." if kept else "Not kept.")
     )
 
 

@@ -13,8 +13,8 @@ from pincite.schemas.counting import counted
 from pincite.schemas.errors import DocumentError, UsageError
 from pincite.schemas.locators import char_fragment, overlapping, place_fragment
 from pincite.schemas.settings import completed
-from pincite.tasks.chunking.chunk import chunk as chunk_extraction
-from pincite.tasks.extraction.registry import extract
+from pincite.tasks.chunking.by_model import chunks_for_model
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.steps.prepare import document_title
 
 
@@ -33,7 +33,7 @@ def chunk(
     except DocumentError as error:
         raise UsageError(f"{file}: {error.kind}: {error}") from error
     title = document_title(extraction, file.name)
-    chunks = chunk_extraction(extraction, title, settings.chunker, WordPieces(model).count_many, model.window)
+    chunks = chunks_for_model(extraction, title, settings.chunker, WordPieces(model)).chunks
     rows = [
         {
             "text": one.text,

@@ -17,15 +17,14 @@ from pincite.schemas.records import Configuration, Space
 from pincite.schemas.settings import Settings, completed, recipe
 from pincite.storage.checks.doctor import examine
 from pincite.storage.snapshots.index import LEDGER_FILE, Index
-from pincite.tasks.extraction.ocr.tesseract import check_languages, installed_languages, version
+from pincite.tasks.extraction.ocr.installed import check_languages, installed_languages, version
 from pincite.tasks.steps.configuration import configuration, resolved
 
 
 def doctor(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None:
     """Look at tools, models, disk, ledger, segments and documents; each finding comes with its remedy."""
     settings = load_settings()
-    space, of_index = _index(Path(index), settings)
-    whole = resolved(Path(index), settings) if space else completed(settings)
+    space, whole, of_index = _index(Path(index), settings)
     findings = [*_ocr(settings), *_models(whole, space), *of_index]
     wrong = [finding for finding in findings if finding.level == "wrong"]
     if json:
@@ -38,12 +37,14 @@ def doctor(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None
     raise typer.Exit(ExitCode.FELL_SHORT if wrong else ExitCode.WELL)
 
 
-def _index(path: Path, settings: Settings) -> tuple[Space | None, list[Finding]]:
-    """The live space, None when there is no index that can be read, and what is to be said of the index."""
+def _index(path: Path, settings: Settings) -> tuple[Space | None, Settings, list[Finding]]:
+    """(the live space, None when there is no index that can be read; the settings in full; what is to be said)."""
     if not (path / LEDGER_FILE).exists():
-        return None, [
-            Finding("ledger", "note", f"there is no index at {path}", "make one: pincite index FOLDER")
-        ]
+        return (
+            None,
+            completed(settings),
+            [Finding("ledger", "note", f"there is no index at {path}", "make one: pincite index FOLDER")],
+        )
     try:
         with Index.open(path) as opened:
             findings = list(examine(opened, _current(opened, settings)))
@@ -51,9 +52,10 @@ def _index(path: Path, settings: Settings) -> tuple[Space | None, list[Finding]]
                 what = f"{path} can't be written: it can only be searched"
                 findings.append(Finding("disk", "note", what, "let this user write there to index into it"))
             with opened.snapshot() as snapshot:
-                return snapshot.space, findings
+                return snapshot.space, resolved(opened, settings), findings
     except PinciteError as error:
-        return None, [Finding("ledger", "wrong", str(error), "restore the index folder from a copy")]
+        wrong = Finding("ledger", "wrong", str(error), "restore the index folder from a copy")
+        return None, completed(settings), [wrong]
 
 
 def _current(index: Index, settings: Settings) -> Configuration:

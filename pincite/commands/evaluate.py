@@ -19,7 +19,6 @@ from pincite.console import (
     print_table,
     say,
 )
-from pincite.evaluation.comparing import decimal
 from pincite.evaluation.evaluate import ABLATION, AS_IT_IS
 from pincite.evaluation.gate.regression import Guarded, guard
 from pincite.evaluation.metrics import CUTS
@@ -27,7 +26,7 @@ from pincite.evaluation.questions import read_questions
 from pincite.evaluation.results import Milestone, as_json, milestone
 from pincite.flows.settings import load_settings
 from pincite.output import check_target, write_whole
-from pincite.schemas.counting import counted
+from pincite.schemas.counting import counted, decimal
 from pincite.schemas.errors import UsageError
 from pincite.schemas.evaluation import (
     LOSS_STAGES,
@@ -86,7 +85,8 @@ def evaluate(
 ) -> None:
     """Score the index by questions whose answers are known: intervals, paired tests, losses, refusals."""
     if history:
-        _print_history(index, json)
+        with Index.open(index) as opened:
+            _print_history(opened, json)
         return
     if questions is None:
         raise UsageError(
@@ -103,7 +103,8 @@ def evaluate(
         judge=judge,
         threshold=threshold,
     )
-    guarded = guard(index, load_settings(), read_questions(questions), plan, gate, store, complain)
+    with Index.open(index) as opened:
+        guarded = guard(opened, load_settings(), read_questions(questions), plan, gate, store, complain)
     if html is not None:
         from pincite.evaluation.report.report import html as html_of
 
@@ -121,9 +122,8 @@ def _as_json(guarded: Guarded) -> dict[str, object]:
     return as_json(guarded.evaluation) | {"kept": guarded.result.name or None, "gate": verdict}
 
 
-def _print_history(index: Path, json: bool) -> None:
-    Index.open(index).close()
-    milestones = [milestone(result) for result in kept(index)]
+def _print_history(index: Index, json: bool) -> None:
+    milestones = [milestone(result) for result in kept(index.places.objects)]
     if json:
         print_json([asdict(one) for one in milestones])
         return

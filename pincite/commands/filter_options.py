@@ -4,13 +4,14 @@ import functools
 import inspect
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pincite.console import complain, one_line, say
-from pincite.retrieval.filters import NO_FILTERS, Filters
-from pincite.retrieval.threshold import no_answer
+
+if TYPE_CHECKING:  # the help of a command needs no library of the search
+    from pincite.retrieval.filters import Filters
 
 Rerank = Annotated[
     bool, typer.Option("--rerank", help="A cross-encoder reorders the first 25 (setting `reranker`).")
@@ -56,6 +57,8 @@ def with_filters(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
+        from pincite.retrieval.filters import Filters
+
         chosen = {name: given.pop(name) for name in _OPTIONS}
         fields: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
@@ -71,15 +74,19 @@ def with_filters(command: Callable[..., None]) -> Callable[..., None]:
         for name, annotation in _OPTIONS.items()
     ]
     signature = inspect.Signature([*(one.replace(kind=keyword) for one in own), *options])
+    run.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
     run.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
     return run
 
 
-def say_no(query: str, threshold: float | None, searched: int, filters: Filters, *, json: bool) -> None:
+def say_no(query: str, threshold: float | None, searched: int, filters: "Filters", *, json: bool) -> None:
     """Says that nothing was found, and on stderr whether the filters left nothing to search.
 
     A refusal is the answer: it stands alone on stdout, as the contract writes it, unless JSON stands there.
     """
+    from pincite.retrieval.filters import NO_FILTERS
+    from pincite.retrieval.threshold import no_answer
+
     if filters != NO_FILTERS and not searched:
         complain("no passage of the index passes the filters: see `pincite documents` for what there is")
         if filters.languages:

@@ -1,26 +1,29 @@
 """`pincite index` and `pincite retry`."""
 
 import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Sequence, Set
+from typing import Annotated, NoReturn
 
 import typer
 
-from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, one_line, print_json, say
+from pincite.console import DEFAULT_INDEX, ExitCode, IndexOption, JsonOption, print_json, say
 from pincite.flows.settings import load_settings
 from pincite.retry_output import RequestedDocuments
-from pincite.run_output import finish, known_collections, run_all
+from pincite.run_output import finish, run_all
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import UsageError
-from pincite.schemas.records import Collection
+from pincite.schemas.records import Collection, CollectionOutcome
+from pincite.schemas.settings import Settings
 from pincite.storage.erasure.recovery import RECOVERY
-from pincite.storage.queries.index_report import DocumentReport, document_reports
+from pincite.storage.queries.index_report import document_reports
 from pincite.storage.runs.collections import read_collections, require_known
 from pincite.storage.runs.registration import drop_collection
-from pincite.storage.snapshots.index import Index
+from pincite.storage.snapshots.index import Index, has_index
 from pincite.tasks.sources.source import address_of
-from pincite.tasks.steps.plan import CollectionChoice, chosen_collections
+from pincite.tasks.steps.configuration import require_space_of
+from pincite.tasks.steps.plan import CollectionChoice, UpdateRequest
+from pincite.tasks.update import opened_for
+from pincite.updating import chosen_failures
 
 
 def index(
@@ -53,25 +56,24 @@ def index(
     """Bring the index up to date with a source: new, changed, deleted, stale and retryable documents."""
     settings = load_settings(chunker=chunker, model=model, workers=workers)
     choice = CollectionChoice(source, collection, _given(include), _given(exclude))
-    known = known_collections(index)
     if drop:
-        _drop(known, index, choice, confirm_deletions, json)
-        return
-    chosen = chosen_collections(known, settings, choice)
-    done = run_all(chosen, index, settings, confirmed_deletions=confirm_deletions)
-    finish(done, index, settings, json)
+        if not has_index(index):
+            _dropped((), choice)  # raises, as what is asked for is not there
+        with Index.open(index) as opened:
+            _drop(opened, choice, confirm_deletions, json)
+    with opened_for(index, settings, choice) as (opened, chosen):
+        request = UpdateRequest(confirmed_deletions=confirm_deletions)
+        done = run_all(opened, chosen, settings, request)
+        finish(done, opened, settings, json)
 
 
 def _given(patterns: list[str] | None) -> tuple[str, ...] | None:
     return tuple(patterns) if patterns else None
 
 
-def _drop(
-    known: Sequence[Collection], index: Path, choice: CollectionChoice, confirmed: int | None, as_json: bool
-) -> None:
-    collection = _dropped(known, choice)
-    with Index.open(index) as opened:
-        deleted = drop_collection(opened, collection, confirmed, RECOVERY)
+def _drop(index: Index, choice: CollectionChoice, confirmed: int | None, as_json: bool) -> NoReturn:
+    collection = _dropped(read_collections(index), choice)
+    deleted = drop_collection(index, collection, confirmed, RECOVERY)
     if as_json:
         print_json({"deleted": deleted})
     else:
@@ -107,35 +109,19 @@ def retry(
     with Index.open(index) as opened:
         require_known(opened, collection)
         failed = document_reports(opened, None, state="failed")
-        known = read_collections(opened)
-    fit = tuple(one for one in failed if collection in (None, one.collection) and matches(one, reason))
-    chosen = of_names(fit, documents) if documents else fit
-    if not chosen and not json:
-        others = f"none of {counted(len(failed), 'failed document')} is of this choice"
-        say(f"Nothing to retry: {others if failed else 'no document is failed'}.")
-    sources = {one.source for one in chosen}
-    ids = tuple(sorted(one.document_id for one in chosen))
-    asked = RequestedDocuments(frozenset(one.document_id for one in failed), frozenset(ids), time.time())
-    done = run_all([one for one in known if one.source in sources], index, settings, ids) if ids else []
-    finish(done, index, settings, json, asked)
+        chosen = chosen_failures(failed, documents or (), reason, collection)
+        if not chosen and not json:
+            others = f"none of {counted(len(failed), 'failed document')} is of this choice"
+            say(f"Nothing to retry: {others if failed else 'no document is failed'}.")
+        ids = tuple(sorted(one.document_id for one in chosen))
+        asked = RequestedDocuments(frozenset(one.document_id for one in failed), frozenset(ids), time.time())
+        done = _retried(opened, {one.source for one in chosen}, settings, ids) if ids else []
+        finish(done, opened, settings, json, asked)
 
 
-def matches(document: DocumentReport, reason: str | None) -> bool:
-    """Whether a failure is of this kind or stage, or has these words in its reason, in any case."""
-    if reason is None or reason in (document.kind, document.stage):
-        return True
-    return reason.casefold() in (document.reason or "").casefold()
-
-
-def of_names(failed: Sequence[DocumentReport], names: Sequence[str]) -> tuple[DocumentReport, ...]:
-    """The failed documents of these paths or ids. Raises `UsageError` for one that is none, or more than one."""
-    chosen = []
-    for name in dict.fromkeys(names):
-        found = [one for one in failed if name in (one.path, one.document_id)]
-        if not found:
-            raise UsageError(f"no failed document is named {one_line(name)}: see `pincite documents`")
-        if len(found) > 1:
-            which = ", ".join(f"{one.document_id} in {one_line(one.source)}" for one in found)
-            raise UsageError(f"{one_line(name)} is {len(found)} failed documents: {which}. Name the id")
-        chosen += found
-    return tuple(chosen)
+def _retried(
+    opened: Index, sources: Set[str], settings: Settings, ids: tuple[str, ...]
+) -> list[CollectionOutcome]:
+    require_space_of(opened, settings)
+    chosen = [one for one in read_collections(opened) if one.source in sources]
+    return run_all(opened, chosen, settings, UpdateRequest(retry=ids))

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from pincite.console import ExitCode, JsonOption, complain, one_line, print_json, say
-from pincite.encoders.models import resolve_model
+from pincite.encoders.models import name_of, resolve_model
 from pincite.flows.settings import load_settings
 from pincite.output import write_whole
 from pincite.schemas.counting import counted
@@ -96,7 +96,7 @@ def _check_target(target: Path | None, file: Path) -> None:
 
 def _inspected(file: Path, settings: Settings, first: int, last: int) -> Inspection:
     """Read in a child process as an index run does, so that no file takes this one down."""
-    order = InspectionOrder(file.absolute(), settings, resolve_model(settings.model), first, last)
+    order = InspectionOrder(file.absolute(), settings, name_of(resolve_model(settings.model)), first, last)
     worker = Worker(settings.limits.memory_bytes, f"inspect-{uuid.uuid4().hex}")
     try:
         result: Inspection = worker.run(

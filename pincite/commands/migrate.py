@@ -1,6 +1,5 @@
 """`pincite migrate`."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -23,13 +22,11 @@ from pincite.schemas.counting import counted
 from pincite.schemas.errors import IndexBusy, UsageError
 from pincite.schemas.records import Space
 from pincite.schemas.settings import Settings
-from pincite.storage.locks.run_lock import MIGRATION_FILE, holder
-from pincite.storage.migration.cut_over import SpaceProgress as Level
-from pincite.storage.migration.cut_over import progress_of
-from pincite.storage.migration.state import Blocker, Migration, blockers, changed_since_gate, newest_migration
+from pincite.storage.locks.interface import LockName
+from pincite.storage.migration.state import newest_migration
+from pincite.storage.migration.status import MigrationStatus, status_of
 from pincite.storage.queries.index_report import index_report
 from pincite.storage.snapshots.index import Index
-from pincite.storage.snapshots.spaces import Kept, spaces_of
 from pincite.tasks.migration.plan import MigrationOptions, Way, heading, is_level, require
 from pincite.tasks.steps.configuration import advice
 
@@ -85,34 +82,30 @@ def migrate(
         chunker or "",
         say=complain,
     )
-    went = True
-    if status:
-        Index.open(index).close()
-    else:
-        went = _do(index, chosen[0] if chosen else "forward", choice)
-    _report(index, json)
+    with Index.open(index) as opened:
+        went = status or _do(opened, chosen[0] if chosen else "forward", choice)
+        _report(opened, json)
     if not went:
         raise typer.Exit(ExitCode.FELL_SHORT)
 
 
-def _do(path: Path, way: Way, choice: MigrationOptions) -> bool:
+def _do(index: Index, way: Way, choice: MigrationOptions) -> bool:
     """Whether it came to what was asked for. A Prefect server is started only for what takes a while."""
     settings = load_settings()
-    with Index.open(path) as index:
-        to = heading(index, settings, choice)
-        due = require(index, way, to, choice)
-        plan = _plan(index, way, to) if due and way in ("forward", "rollback") else ""
-        if due and (busy := holder(index.path, MIGRATION_FILE)):
-            raise IndexBusy(f"a migration of {path} is at work: {busy}. Wait until it ends")
+    to = heading(index, settings, choice)
+    due = require(index, way, to, choice)
+    plan = _plan(index, way, to) if due and way in ("forward", "rollback") else ""
+    if due and (busy := index.lock.holder(LockName.MIGRATION)):
+        raise IndexBusy(f"a migration of {index.path} is at work: {busy}. Wait until it ends")
     if not due:
         complain("the index is of that model and chunker already: there is nothing to migrate")
         return True
-    if way in ("abort", "remove-old") or (way == "rollback" and is_level(path)):
+    if way in ("abort", "remove-old") or (way == "rollback" and is_level(index)):
         from pincite.flows.migration import carry_out, went  # brings what evaluates
 
-        return went(carry_out(path, way, settings, choice), way, choice)
+        return went(carry_out(index, way, settings, choice), way, choice)
     complain(f"{plan}; Prefect is being started")
-    return _run(path, way, choice)
+    return _run(index, way, choice)
 
 
 def _plan(index: Index, way: Way, to: Settings) -> str:
@@ -126,26 +119,15 @@ def _plan(index: Index, way: Way, to: Settings) -> str:
     return f"to {to.model}, {to.chunker}: {much}"
 
 
-def _run(path: Path, way: Way, choice: MigrationOptions) -> bool:
+def _run(index: Index, way: Way, choice: MigrationOptions) -> bool:
     """As a run of the flow, with a bar of what the ledger says of it."""
     from pincite.flows.prefect_server.server import prefect_api
 
-    with telling(path, way), prefect_api(path.resolve() / "prefect"):
+    with telling(index, way), prefect_api(index.path.resolve() / "prefect"):
         from pincite.flows.migrate import run_here
 
         try:
-            return run_here(
-                path,
-                way,
-                model=choice.model or None,
-                chunker=choice.chunker or None,
-                throttle=choice.throttle,
-                waive=list(choice.waive),
-                questions=str(choice.questions or ""),
-                force=choice.force,
-                keep_days=choice.keep_days,
-                switch=choice.switch,
-            )
+            return run_here(index, way, **choice.parameters())
         except KeyboardInterrupt:  # which ends any command with exit code 130
             complain(
                 "interrupted: what was built stays, `pincite migrate` goes on; --status says how it stands"
@@ -157,76 +139,63 @@ def _called(space: Space) -> str:
     return f"{space.model}, {space.chunker}"
 
 
-def _report(path: Path, as_json: bool) -> None:
-    with Index.open(path) as index:
-        migration = newest_migration(index)
-        live = spaces_of(index)[0]
-        level = progress_of(index, migration) if migration else None
-        blocking = blockers(index, migration) if migration else ()
-        kept = [one.space for one in spaces_of(index) if not one.live]
-        at_work = holder(index.path, MIGRATION_FILE)
-        changed = changed_since_gate(index, migration) if migration else 0
+def _report(index: Index, as_json: bool) -> None:
+    status = status_of(index)
     if as_json:
-        print_json(
-            {
-                "from": asdict(migration.source.space if migration else live.space),
-                "to": asdict(migration.target.space if migration else live.space),
-                "state": migration.state if migration else "none",
-                "standing": migration.standing(bool(at_work)) if migration else "none",
-                "stage": migration.stage if migration and migration.state == "building" else None,
-                "progress": _level_as_json(level),
-                "blockers": [
-                    {"document": one.path, "reason": one.reason, "waived": one.waived} for one in blocking
-                ],
-                "gate": dict(migration.gate) if migration and migration.gate else None,
-                "changed_since_gate": changed,
-                "live": asdict(live.space),
-                "kept": [asdict(space) for space in kept],
-                "at_work": at_work or None,
-            }
-        )
+        print_json(_as_json(status))
     else:
-        _say_all(migration, live, level, blocking, kept, at_work, changed)
+        _say_all(status)
 
 
-def _level_as_json(level: Level | None) -> dict[str, object] | None:
-    return None if level is None else asdict(level) | {"share": level.share, "remaining_s": level.remaining_s}
+def _as_json(status: MigrationStatus) -> dict[str, object]:
+    migration, (live, *kept), progress = status.migration, status.spaces, status.progress
+    return {
+        "from": asdict(migration.source.space if migration else live.space),
+        "to": asdict(migration.target.space if migration else live.space),
+        "state": migration.state if migration else "none",
+        "standing": status.standing or "none",
+        "stage": migration.stage if migration and migration.state == "building" else None,
+        "progress": None
+        if progress is None
+        else asdict(progress) | {"share": progress.share, "remaining_s": progress.remaining_s},
+        "blockers": [
+            {"document": one.path, "reason": one.reason, "waived": one.waived} for one in status.blockers
+        ],
+        "gate": dict(migration.gate) if migration and migration.gate else None,
+        "changed_since_gate": status.changed,
+        "live": asdict(live.space),
+        "kept": [asdict(one.space) for one in kept],
+        "at_work": status.at_work or None,
+    }
 
 
-def _say_all(
-    migration: Migration | None,
-    live: Kept,
-    level: Level | None,
-    blocking: Sequence[Blocker],
-    kept: Sequence[Space],
-    at_work: str,
-    changed: int,
-) -> None:
+def _say_all(status: MigrationStatus) -> None:
+    migration, (live, *kept) = status.migration, status.spaces
     say(f"searched  {live.space}")
-    for space in kept:
-        say(f"kept      {space}")
-    if migration is None or level is None:
+    for one in kept:
+        say(f"kept      {one.space}")
+    if migration is None or status.progress is None:
         say("no migration was ever begun")
         return
-    word = migration.standing(bool(at_work))
-    say(f"migration {word}: {_called(migration.source.space)} to {_called(migration.target.space)}")
+    building = migration.state == "building"
+    say(
+        f"migration {status.standing}: {_called(migration.source.space)} to {_called(migration.target.space)}"
+    )
     if migration.state != "aborted" and kept:
-        say(words_of(level))
-    if migration.state == "building":
-        say(f"at work: {at_work}" if at_work else _AT_REST.get(migration.stage, _AT_REST[""]))
-    for one in blocking[:_MOST_NAMED]:
-        what = "left out" if one.waived else "blocks"
-        say(f"{what}    {one_line(one.path)}: {one_line(one.reason)}")
-    if any(not one.waived for one in blocking):
+        say(words_of(status.progress))
+    if building:
+        say(f"at work: {status.at_work}" if status.at_work else _AT_REST.get(migration.stage, _AT_REST[""]))
+    for blocker in status.blockers[:_MOST_NAMED]:
+        what = "left out" if blocker.waived else "blocks"
+        say(f"{what}    {one_line(blocker.path)}: {one_line(blocker.reason)}")
+    if any(not blocker.waived for blocker in status.blockers):
         say("the index is searched as before. Mend the documents, or leave them out with --waive DOCUMENT")
-    gate = migration.gate or {}
-    reasons = gate.get("reasons")
+    reasons = (migration.gate or {}).get("reasons")
     for reason in reasons if isinstance(reasons, list) else ():
         say(f"gate      {one_line(str(reason))}")
-    if migration.state == "building" and changed:
-        say(
-            f"gate      {counted(changed, 'document')} changed since this verdict: both spaces are evaluated again"
-        )
+    if building and status.changed:
+        changed = counted(status.changed, "document")
+        say(f"gate      {changed} changed since this verdict: both spaces are evaluated again")
     for line in advice(load_settings(), live):
         complain(line)
 

@@ -1,8 +1,7 @@
 """`pincite search`."""
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,12 +15,12 @@ from pincite.console import (
     print_json,
     say,
 )
-from pincite.flows.settings import load_settings
-from pincite.retrieval.filters import Filters
-from pincite.retrieval.searcher import open_index
 from pincite.schemas.locators import char_fragment
 from pincite.schemas.records import Hit
 from pincite.time_travel_options import AtOption, VersionOption, former_version
+
+if TYPE_CHECKING:  # the help of the command needs no library of the search
+    from pincite.retrieval.filters import Filters
 
 
 @with_filters
@@ -39,11 +38,18 @@ def search(
     at: AtOption = None,
     json: JsonOption = False,
     *,
-    filters: Filters,
+    filters: "Filters",
 ) -> None:
     """Find passages; each comes with the place where it stands."""
+    from pincite.flows.settings import load_settings
+    from pincite.retrieval.searcher import Searcher
+    from pincite.storage.snapshots.index import Index
+
     settings = load_settings()
-    with open_index(Path(index), settings, former_version(index, version, at)) as searcher:
+    with (
+        Index.open(index) as opened,
+        Searcher(opened, settings, former_version(opened, version, at)) as searcher,
+    ):
         results = searcher.search(query, mode=mode, k=k, threshold=threshold, filters=filters, rerank=rerank)
     if json:
         hits = [asdict(hit) for hit in results.hits]

@@ -15,7 +15,6 @@ from pincite.schemas.errors import UsageError
 from pincite.storage.snapshots.index import Index
 
 DEFAULT_PORT = 8766
-_MOST_CONNECTIONS = 500
 _LAST_REQUESTS_S = 10  # that those at work have when the server ends
 
 
@@ -39,12 +38,14 @@ def serve(
 
     from pincite.dashboard.app import create_app
     from pincite.dashboard.http.access import TOKEN_VARIABLE, VIEWER_VARIABLE, access_of
+    from pincite.dashboard.http.connections import Connections, protocol
     from pincite.retrieval.answers.llm_client import KEY_VARIABLE
 
     settings = load_settings()
     tokens = [os.environ.get(variable, "") for variable in (TOKEN_VARIABLE, VIEWER_VARIABLE)]
     access = access_of(host, tokens[0], name or (), tokens[1])
-    app = create_app(Path(index), settings, access, answer_key=os.environ.get(KEY_VARIABLE, ""))
+    key = os.environ.get(KEY_VARIABLE, "")
+    app = create_app(Path(index), settings, access, answer_key=key, loads_model=True)
     Index.open(Path(index)).close()  # says what is wrong with it before the server starts
     with _listening(host, port) as listener:
         config = uvicorn.Config(
@@ -54,7 +55,7 @@ def serve(
             server_header=False,
             proxy_headers=False,
             lifespan="on",
-            limit_concurrency=_MOST_CONNECTIONS,
+            http=protocol(Connections()),
             timeout_graceful_shutdown=_LAST_REQUESTS_S,
         )
         server = uvicorn.Server(config)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from pincite.schemas.addresses import is_loopback
 from pincite.schemas.errors import AnswerFailed, UsageError
 from pincite.schemas.settings import Answer
 
@@ -77,7 +78,13 @@ def stream_answer(endpoint: Endpoint, prompt: str) -> Iterator[str]:
     deadline = time.monotonic() + settings.deadline_s
     try:
         with (
-            httpx.Client(timeout=settings.timeout_s, follow_redirects=False) as client,
+            httpx.Client(
+                timeout=settings.timeout_s,
+                follow_redirects=False,
+                trust_env=not is_loopback(
+                    settings.base_url
+                ),  # no proxy stands between this machine and itself
+            ) as client,
             client.stream("POST", url, json=body, headers=headers) as response,
         ):
             if response.status_code != 200:

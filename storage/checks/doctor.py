@@ -22,7 +22,6 @@ from pincite.storage.maintenance.vacuum import freeable
 from pincite.storage.queries.index_report import document_reports
 from pincite.storage.queries.staleness import OTHER_RECIPE, Current
 from pincite.storage.search_cache.array_file import Damaged, map_file
-from pincite.storage.search_cache.cache import FOLDER as CACHE
 from pincite.storage.search_cache.packs import units_in
 from pincite.storage.segments.segment import REMEDY, unclaimed
 from pincite.storage.snapshots.index import Index
@@ -48,7 +47,7 @@ def examine(index: Index, current: Current) -> tuple[Finding, ...]:
 def _ledger(index: Index) -> Iterator[Finding]:
     try:
         with transactions.reading(index.engine) as connection:
-            faults = [row[0] for row in connection.exec_driver_sql("PRAGMA quick_check(5)") if row[0] != "ok"]
+            faults = transactions.damage(index.engine, connection, quick=True)
             version = schema.current_version(connection)
     except PinciteError as error:
         yield Finding("ledger", "wrong", str(error), "restore the index folder from a copy")
@@ -146,10 +145,10 @@ def _segments(index: Index) -> Iterator[Finding]:
         rows = connection.execute(sa.select(schema.segments)).all()
     lost, damaged = [], []
     for row in rows:
-        path = index.path / row.file
-        if not path.is_file():
+        size = index.places.objects.size_bytes(row.file)
+        if size is None:
             lost.append(row.file)
-        elif path.stat().st_size != row.size_bytes:
+        elif size != row.size_bytes:
             damaged.append(row.file)
     for files, what in ((lost, "missing"), (damaged, "not of the size that was written")):
         if files:
@@ -161,7 +160,7 @@ def _segments(index: Index) -> Iterator[Finding]:
             "ok",
             f"{counted(len(rows), 'is', 'are')} there; `pincite verify` also reads {live:,} of them",
         )
-    if orphans := unclaimed(index.path, {row.file for row in rows}):
+    if orphans := unclaimed(index.places.objects, {row.file for row in rows}):
         yield Finding(
             "segments",
             "note",
@@ -179,7 +178,7 @@ def _cache(index: Index) -> Iterator[Finding]:
         wanted = {unit.key for unit in snapshot.units}
     offered: set[str] = set()
     size = 0
-    for path in sorted((index.path / CACHE).glob("*.pack")):
+    for path in sorted(index.places.cache.glob("*.pack")):
         try:
             offered.update(units_in(map_file(path)))
             size += path.stat().st_size

@@ -34,7 +34,9 @@ def verify(index: Index) -> tuple[Check, ...]:
     with transactions.reading(index.engine) as connection:
         snapshot = index.snapshot_within(connection)
         snapshots = [
-            snapshot if kept.live else Snapshot.read(connection, index.path, snapshot.version, kept.space_id)
+            snapshot
+            if kept.live
+            else Snapshot.read(connection, index.places, snapshot.version, kept.space_id)
             for kept in kept_spaces(connection)
         ]
         _verify_states(connection, snapshot.space_id, tally)
@@ -49,13 +51,10 @@ def verify(index: Index) -> tuple[Check, ...]:
 def _ledger_damage(index: Index) -> Iterator[str]:
     try:
         with transactions.reading(index.engine) as connection:
-            pages = connection.exec_driver_sql("PRAGMA integrity_check").all()
-            keys = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+            damage = transactions.damage(index.engine, connection)
     except IndexBroken as error:
-        yield str(error)
-        return
-    yield from (row[0] for row in pages if row[0] != "ok")
-    yield from (f"a row of {row[0]} names a row of {row[2]} that is not there" for row in keys)
+        damage = [str(error)]
+    yield from damage
 
 
 def _verify_states(connection: sa.Connection, live_id: int, tally: Tally) -> None:
@@ -142,8 +141,8 @@ def _verify_segments(index: Index, segments: Sequence[Segment], tally: Tally) ->
 
 def _segment_problems(index: Index, segment: Segment) -> Iterator[str]:
     try:
-        require_whole(index.path, segment)
-        rows = read_segment(index.path, segment.file, ["document_id"]).num_rows
+        require_whole(index.places, segment)
+        rows = read_segment(index.places, segment.file, ["document_id"]).num_rows
     except IndexBroken as error:
         yield str(error)
         return

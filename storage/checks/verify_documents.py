@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.counting import counted
 from pincite.schemas.locators import char_fragment, overlapping, place_fragment
 from pincite.schemas.marks import count_marks
 from pincite.schemas.records import UNFIT, Block, Page, Place, Space
-from pincite.schemas.settings import DEFAULT_CHUNKER
 from pincite.schemas.tables import CHUNKS, chunk_id
 from pincite.storage.checks.check_counts import Tally
 from pincite.storage.runs.invariants import coverage_problems, slice_problems, vector_problems
@@ -169,7 +169,7 @@ def _chunks_by_document(
 def _verify_document(stored: _Stored, tally: Tally) -> None:
     """The checks of `_CHECKS`, and those that only the product's own chunker promises to hold."""
     path, count = stored.document.path, len(stored.chunks)
-    own = stored.space.chunker == DEFAULT_CHUNKER
+    own = is_whole(stored.space.chunker)
     tally.add("no document is without chunks", 1, [] if count else [f"{path} has no chunks"])
     if marks := count_marks(stored.row["text"]).total:
         tally.add("signs written as marks (10^6, H₂O, ~~old~~)", marks)
@@ -261,6 +261,8 @@ def _coverage_problems(stored: _Stored) -> list[str]:
 
 
 def _window_problems(stored: _Stored) -> Iterator[str]:
+    if not stored.document.encoder_fit:
+        return  # cut by characters
     for chunk in stored.chunks:
         if chunk.tokens > stored.space.window:
             yield f"chunk {chunk.ordinal} has {counted(chunk.tokens, 'word-piece')}, the window {stored.space.window}"

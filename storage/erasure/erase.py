@@ -20,8 +20,8 @@ import sqlalchemy as sa
 from pincite.schemas.errors import PinciteError
 from pincite.storage.kept_evaluations import drop_reports
 from pincite.storage.ledger import schema, transactions
+from pincite.storage.ledger.transactions import write_anew
 from pincite.storage.ledger.versions import TOLD_SINCE, new_version, remember
-from pincite.storage.locks.quote_lock import alone_in_cache
 from pincite.storage.objects.disk_errors import writable
 from pincite.storage.search_cache.array_file import Damaged, map_file
 from pincite.storage.search_cache.packs import parse_pack
@@ -30,7 +30,6 @@ from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.snapshot import document_numbers
 from pincite.storage.tombstones import BLANK, unfinished
 
-CACHE = "cache"
 PREFECT = "prefect"
 
 _logger = logging.getLogger(__name__)
@@ -78,11 +77,11 @@ def erase(index: Index, run_id: str, document_ids: Sequence[str]) -> Erased:
             version = new_version(connection, run_id)  # readers that keep a version in memory look again
             remember(connection, TOLD_SINCE, str(version))
     transactions.make_durable(index.engine)
+    for old, _ in changed.values():
+        index.places.objects.delete(old.file)
     with writable(index.path):
-        for old, _ in changed.values():
-            (index.path / old.file).unlink(missing_ok=True)
-        side_files = _drop_derived(index.path, document_ids) + drop_prefect(index.path)
-    clean = _purge(index)
+        side_files = _drop_derived(index, document_ids) + drop_prefect(index)
+    clean = write_anew(index.engine)
     if clean:
         _mark_done(index, document_ids)
     return Erased(len(changed), rows, revisions, side_files, clean)
@@ -97,17 +96,17 @@ def _rewrite(index: Index, document_ids: Sequence[str]) -> dict[int, _Change]:
         rows = connection.execute(sa.select(schema.segments).order_by(schema.segments.c.segment_id)).all()
     changed: dict[int, _Change] = {}
     for row in rows:
-        keys = read_segment(index.path, row.file, ["document_id"])["document_id"]
+        keys = read_segment(index.places, row.file, ["document_id"])["document_id"]
         if not pc.any(pc.is_in(keys, pa.array(document_ids, pa.string()))).as_py():
             continue
-        table = read_segment(index.path, row.file)
+        table = read_segment(index.places, row.file)
         held = pc.is_in(table["document_id"], pa.array(document_ids, pa.string()))
         left = table.filter(pc.invert(held))
         old = Segment(row.kind, row.file, row.rows, row.size_bytes, row.sha256)
         suffix = f"-f{row.segment_id}"  # the same rows may stand in another segment, a copy in a space is -s
         changed[row.segment_id] = (
             old,
-            (write_segment(index.path, row.kind, left, suffix) if left.num_rows else None),
+            (write_segment(index.places, row.kind, left, suffix) if left.num_rows else None),
         )
     return changed
 
@@ -151,15 +150,15 @@ def _blank(connection: sa.Connection, document_ids: Sequence[str]) -> int:
     return gone.rowcount
 
 
-def _drop_derived(index: Path, document_ids: Sequence[str]) -> int:
+def _drop_derived(index: Index, document_ids: Sequence[str]) -> int:
     """Deletes all reports, and the packs of the search cache that hold one of the documents, or can't be read.
 
     Nobody writes one meanwhile; those that write one later know of the documents by now.
     """
     numbers = document_numbers(sorted(document_ids))
-    with alone_in_cache(index):
-        dropped = drop_reports(index)
-        for path in sorted((index / CACHE).glob("*")):
+    with index.places.quotes.alone():
+        dropped = drop_reports(index.places.objects)
+        for path in sorted(index.places.cache.glob("*")):
             if path.is_file() and _holds(path, numbers):
                 path.unlink(missing_ok=True)
                 dropped += 1
@@ -175,10 +174,10 @@ def _holds(path: Path, numbers: np.ndarray) -> bool:
         return True
 
 
-def drop_prefect(index: Path) -> int:
+def drop_prefect(index: Index) -> int:
     """Empties the homes of embedded Prefect servers that none uses now: their logs may name documents."""
     dropped = 0
-    for slot in sorted((index / PREFECT).glob("slot-*")):
+    for slot in sorted((index.path / PREFECT).glob("slot-*")):
         with (slot / "lock").open("a") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -189,21 +188,6 @@ def drop_prefect(index: Path) -> int:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
                     dropped += 1
     return dropped
-
-
-def _purge(index: Index) -> bool:
-    """Writes the ledger's file anew and empties its log; False when a reader kept the log in use."""
-    with transactions.readable():
-        raw = index.engine.raw_connection()
-        try:
-            cursor = raw.cursor()
-            cursor.execute("VACUUM")
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            told = cursor.fetchone()  # busy, pages in the log, pages moved
-            cursor.close()
-        finally:
-            raw.close()
-    return told is not None and not told[0]
 
 
 def _mark_done(index: Index, document_ids: Sequence[str]) -> None:

@@ -70,7 +70,7 @@ def verify_forgotten(index: Index) -> Verified:
     with begin_run(index, "forget", "", RECOVERY) as run:
         finish_run(run)
         with writable(index.path):
-            drop_prefect(index.path)
+            drop_prefect(index)
         traces = read_traces(index)
         proof = prove(index, traces)
         with transactions.reading(index.engine) as connection:

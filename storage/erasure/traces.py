@@ -147,11 +147,11 @@ def recall(index: Index, asked: Iterable[ForgetRequest]) -> dict[str, Said]:
         titles[document_id].add(title)
     for kind, file in files:
         if kind == "texts":
-            for row in read_segment(index.path, file, ["document_id", "text"], wanted).to_pylist():
+            for row in read_segment(index.places, file, ["document_id", "text"], wanted).to_pylist():
                 texts[row["document_id"]].append(row["text"])
         elif kind == "chunks":
             columns = ["document_id", "content", "embedding"]
-            for row in read_segment(index.path, file, columns, wanted).to_pylist():
+            for row in read_segment(index.places, file, columns, wanted).to_pylist():
                 if len(vectors[row["document_id"]]) < MOST_VECTORS:
                     vector = np.array(row["embedding"], dtype=np.float32)
                     vectors[row["document_id"]].append((row["content"], vector))

@@ -1,6 +1,6 @@
 """The ledger: the only truth about documents, revisions, segments, spaces and runs.
 
-SQLite in WAL mode inside the index folder. Every content change is one version; a row of `revisions` or
+Every content change is one version; a row of `revisions` or
 `segments` is live at version v when `began_version <= v` and not `ended_version <= v`.
 """
 
@@ -12,6 +12,9 @@ from pincite.schemas.records import Space
 LEDGER_FILE = "ledger.sqlite"
 SCHEMA_VERSION = "3"
 """Another one needs a step in `pincite.storage.ledger.upgrades`."""
+
+LONG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+"""Bytes and nanoseconds need 64 bits, which an INTEGER of SQLite has."""
 
 metadata = sa.MetaData()
 
@@ -70,9 +73,9 @@ documents = sa.Table(
     sa.Column("lease_until", sa.Float),
     sa.Column("source_version", sa.Integer, nullable=False, default=1),
     sa.Column("revision", sa.Integer, nullable=False, default=0),  # the last one handed out
-    sa.Column("size_bytes", sa.Integer, nullable=False),
-    sa.Column("mtime_ns", sa.Integer, nullable=False),
-    sa.Column("ctime_ns", sa.Integer, nullable=False),
+    sa.Column("size_bytes", LONG, nullable=False),
+    sa.Column("mtime_ns", LONG, nullable=False),
+    sa.Column("ctime_ns", LONG, nullable=False),
     sa.Column("sha256", sa.Text, nullable=False),
     sa.Column("etag", sa.Text, nullable=False, server_default=""),  # of an object in a bucket
     sa.Column("former_names", sa.JSON, nullable=False, server_default="[]"),  # sha256 of source and path
@@ -138,6 +141,7 @@ revisions = sa.Table(
         "revisions_warned",
         "space_id",
         sqlite_where=sa.text("ended_version IS NULL AND warnings <> '[]'"),
+        postgresql_where=sa.text("ended_version IS NULL AND CAST(warnings AS text) <> '[]'"),
     ),
 )
 
@@ -149,7 +153,7 @@ segments = sa.Table(
     sa.Column("space_id", sa.Integer, sa.ForeignKey("spaces.space_id")),  # NULL for texts
     sa.Column("file", sa.Text, nullable=False, unique=True),  # relative to the index folder
     sa.Column("rows", sa.Integer, nullable=False),
-    sa.Column("size_bytes", sa.Integer, nullable=False),
+    sa.Column("size_bytes", LONG, nullable=False),
     sa.Column("sha256", sa.Text, nullable=False),
     sa.Column("began_version", sa.Integer, nullable=False),
     sa.Column("ended_version", sa.Integer),

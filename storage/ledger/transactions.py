@@ -1,118 +1,49 @@
-"""Transactions on the ledger: SQLite in WAL mode, and what it says of its disk as one clear error."""
+"""Transactions on the ledger, whichever database holds it, and what that says of its disk as one clear error."""
 
-import os
-import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import sqlalchemy as sa
 
-from pincite.schemas.errors import IndexBroken, IndexBusy, PinciteError, UsageError
+from pincite.storage.ledger.interface import WRITES, LedgerSide
+from pincite.storage.ledger.sqlite import SqliteSide
+
+_SIDES: Mapping[str, LedgerSide] = {"sqlite": SqliteSide()}
+"""By SQLAlchemy's name of the dialect."""
 
 
-def connect(path: Path) -> sa.Engine:
-    """An engine on the SQLite file. Transactions of `writing` take the write lock at once.
-
-    Readers may be other users, to whom the folder is read only.
-    """
-    url = sa.URL.create("sqlite", database=str(path))
-    engine = sa.create_engine(
-        url, creator=lambda: _connection(path), poolclass=sa.pool.QueuePool, pool_size=4, max_overflow=60
-    )
-
-    @sa.event.listens_for(engine, "checkin")
-    def forget(connection: object, record: sa.pool.ConnectionPoolEntry) -> None:
-        if isinstance(connection, _Still):  # it sees no later version
-            record.invalidate()
-
-    @sa.event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        mode = connection.get_execution_options().get("begin", "DEFERRED")
-        connection.exec_driver_sql(f"BEGIN {mode}")
-
-    return engine
-
-
-class _Still(sqlite3.Connection):
-    """A connection on a file that is taken to stay as it is; `changed` says whether it did."""
-
-    opened: "_Look"
-
-    def changed(self) -> bool:
-        return _Look.at(self.opened.path) != self.opened
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    path: Path
-    inode: int
-    size: int
-    mtime_ns: int
-
-    @classmethod
-    def at(cls, path: Path) -> "_Look":
-        status = path.stat()
-        return cls(path, status.st_ino, status.st_size, status.st_mtime_ns)
-
-
-def _connection(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, check_same_thread=False)
-    connection.isolation_level = None  # SQLAlchemy's own BEGIN, not the driver's late one
-    try:
-        # busy_timeout comes first: the switch to WAL by the first of several connections waits by it.
-        for pragma in ("busy_timeout=60000", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
-            connection.execute(f"PRAGMA {pragma}")
-    except sqlite3.Error as error:
-        connection.close()
-        if _primary(error) not in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}:
-            raise
-        still = _still(path)
-        if still is None:
-            raise
-        return still
-    return connection
-
-
-def _still(path: Path) -> _Still | None:
-    """For a folder in which SQLite can't put the files of its WAL: while no process writes, all is in the ledger."""
-    with suppress(OSError):
-        look = _Look.at(path)
-        log = path.with_name(f"{path.name}-wal")
-        if log.exists() and log.stat().st_size:
-            raise UsageError(
-                f"the ledger {path} has changes in its log that only a writer can read, and its folder can't be "
-                "written: copy the index to a disk that can, or open it there once"
-            )
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=ro&immutable=1",
-            uri=True,
-            check_same_thread=False,
-            factory=_Still,
-        )
-        connection.isolation_level = None
-        connection.opened = look
-        return connection
-    return None
+def side_of(engine: sa.Engine) -> LedgerSide:
+    """What the kind of database of this engine offers beside SQL."""
+    return _SIDES[engine.dialect.name]
 
 
 @contextmanager
 def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
     """One write transaction: committed as a whole at the end of the block, or not at all."""
-    with readable(), engine.connect().execution_options(begin="IMMEDIATE") as connection, connection.begin():
-        yield connection
+    with readable(side_of(engine)), engine.connect() as opened:
+        connection = opened.execution_options(**{WRITES: True})
+        with connection.begin():
+            yield connection
 
 
 @contextmanager
 def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
     """One read transaction: all its statements see the same state of the ledger."""
-    with readable(), engine.connect() as connection, connection.begin():
+    side = side_of(engine)
+    with readable(side), engine.connect() as connection, connection.begin():
         yield connection
-        driver = connection.connection.driver_connection
-        if isinstance(driver, _Still) and driver.changed():
-            raise IndexBusy("the ledger was written while it was read: try again")
+        side.require_unchanged(connection)
+
+
+@contextmanager
+def readable(side: LedgerSide) -> Iterator[None]:
+    """Turns what the database says of a damaged, full, read-only or busy ledger into one clear error."""
+    try:
+        yield
+    except (sa.exc.DatabaseError, side.driver_error) as error:
+        raise side.clear(getattr(error, "orig", error)) from error
 
 
 class Watch:
@@ -130,21 +61,18 @@ class Watch:
 
         It is None where that can't be told: on a ledger that is taken to stay as it is.
         """
-        with self._lock, readable():
+        side = side_of(self._engine)
+        with self._lock, readable(side):
             connection, self._kept = self._kept or self._open(), None
-            driver = connection.connection.driver_connection
             with ExitStack() as given_up:
                 given_up.callback(connection.close)
                 with connection.begin():
-                    if isinstance(driver, _Still):
-                        yield connection, None
-                        if driver.changed():
-                            raise IndexBusy("the ledger was written while it was read: try again")
-                        return
-                    written = connection.exec_driver_sql("PRAGMA data_version").scalar()
-                    yield connection, (self._opened, written)
-                given_up.pop_all()
-                self._kept = connection
+                    written = side.last_write(connection)
+                    yield connection, None if written is None else (self._opened, written)
+                    side.require_unchanged(connection)
+                if written is not None:
+                    given_up.pop_all()
+                    self._kept = connection
 
     def _open(self) -> sa.Connection:
         self._opened += 1
@@ -162,54 +90,33 @@ def fold_log(engine: sa.Engine) -> None:
 
     Closing the last connection does that too, and says nothing when the disk is full. Raises `UsageError` then.
     """
-    with readable(), closing(engine.raw_connection()) as raw:
-        busy, *_ = raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if busy:
-        raise IndexBusy(f"the log of {engine.url.database} is in use by another process: try again")
+    side = side_of(engine)
+    with readable(side):
+        side.fold_log(engine)
 
 
 def make_durable(engine: sa.Engine) -> None:
     """Puts what was committed on the disk, before files go that only an earlier state of the ledger names.
 
-    A commit alone survives a kill, not a loss of power (synchronous=NORMAL): that could bring such a state back.
+    A commit alone survives a kill, not a loss of power, which could bring such a state back.
     """
-    log = Path(f"{engine.url.database}-wal")
-    with suppress(FileNotFoundError), log.open("rb") as file:
-        os.fsync(file.fileno())
+    side_of(engine).make_durable(engine)
 
 
-_REFUSED_BY_DISK = {
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PERM,
-}
-_HELD_BY_OTHERS = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+def write_anew(engine: sa.Engine) -> bool:
+    """Leaves nothing of deleted rows in the ledger's files; False when a reader kept its log in use."""
+    side = side_of(engine)
+    with readable(side):
+        return side.write_anew(engine)
 
 
-@contextmanager
-def readable() -> Iterator[None]:
-    """Turns what SQLite says of a damaged, full, read-only or busy ledger into one clear error."""
-    try:
-        yield
-    except (sa.exc.DatabaseError, sqlite3.DatabaseError) as error:
-        raise _clear(getattr(error, "orig", error)) from error
+def copy_to(engine: sa.Engine, target: Path) -> None:
+    """Writes the ledger without the leases of its readers into one SQLite file, while runs go on."""
+    side = side_of(engine)
+    with readable(side):
+        side.copy_to(engine, target)
 
 
-def _primary(cause: BaseException) -> int:
-    return int(getattr(cause, "sqlite_errorcode", 0)) & 0xFF  # the low byte is the primary code
-
-
-def _clear(cause: BaseException) -> PinciteError:
-    code = _primary(cause)
-    if code in _HELD_BY_OTHERS:
-        return IndexBusy(f"the ledger is held by another process ({cause}): wait until it ends")
-    if code in _REFUSED_BY_DISK:
-        return UsageError(
-            f"the ledger can't be read or written: {cause}. Nothing that was stored is lost: see that its folder "
-            "may be written and that the disk has room, then run again"
-        )
-    return IndexBroken(
-        f"the ledger can't be used: {cause}. Restore the index folder from a copy, or index again into a new folder"
-    )
+def damage(engine: sa.Engine, connection: sa.Connection, quick: bool = False) -> list[str]:
+    """What is broken in the ledger's files and references; [] when all is well."""
+    return side_of(engine).damage(connection, quick)

@@ -19,37 +19,43 @@ PATIENCE_S = 120.0  # the largest packs take some tens of seconds
 _TICK_S = 0.02
 
 
-@contextmanager
-def sharing_cache(index: Path) -> Iterator[None]:
-    """For the block, no document is taken out of the cache."""
-    with _opened(index) as lock:
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        yield
+class FolderLock:
+    """The lock on the folder of an index, as `QuoteLock` says."""
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
-@contextmanager
-def alone_in_cache(index: Path) -> Iterator[None]:
-    """For the block, nobody writes into the cache. Raises `IndexBusy` when one writes on and on."""
-    began = time.monotonic()
-    with _opened(index) as lock:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        with self._opened() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            yield
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        began = time.monotonic()
+        with self._opened() as lock:
+            while not _try(lock):
                 if time.monotonic() - began > PATIENCE_S:
                     raise IndexBusy(
-                        f"a search has been writing into the cache of {index} for {PATIENCE_S:.0f} s: the next run "
-                        "takes the document out of it"
-                    ) from error
+                        f"a search has been writing into the cache of {self._folder} for {PATIENCE_S:.0f} s: the "
+                        "next run takes the document out of it"
+                    )
                 time.sleep(_TICK_S)
-        yield
+            yield
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield folder
+        finally:
+            os.close(folder)  # which lets go of the lock
 
 
-@contextmanager
-def _opened(index: Path) -> Iterator[int]:
-    folder = os.open(index, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def _try(lock: int) -> bool:
     try:
-        yield folder
-    finally:
-        os.close(folder)  # which lets go of the lock
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -10,20 +10,18 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
 from pincite.schemas.errors import IndexBusy
+from pincite.storage.locks.interface import LockName
 from pincite.storage.locks.process_identity import is_here, this_process
 from pincite.storage.objects.disk_errors import writable
 
-LOCK_FILE = "run.lock"
+LOCK_FILE = LockName.RUNS
 WAITING_FILE = "waiting.lock"
 """Held by who waits for the lock."""
-
-MIGRATION_FILE = "migrate.lock"
-"""Held by the process that migrates, for as long as it runs; `LOCK_FILE` it takes only for moments."""
 
 BRIEF_S = 60.0
 """Longest wait for one who holds the lock only for a moment."""
@@ -146,3 +144,22 @@ def _words(who: Mapping[str, object]) -> str:
         return "another run"
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(since))
     return f"process {who.get('pid')} on {who.get('host')} since {at}"
+
+
+class FileLock:
+    """The locks of an index whose folder all its writers see, as `RunLock` says."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def exclusive(self, name: LockName = LockName.RUNS) -> AbstractContextManager[None]:
+        return exclusive(self._folder, name)
+
+    def patient(self) -> AbstractContextManager[None]:
+        return patient(self._folder)
+
+    def holder(self, name: LockName = LockName.RUNS) -> str:
+        return holder(self._folder, name)
+
+    def holder_pid(self, name: LockName = LockName.RUNS) -> int | None:
+        return holder_pid(self._folder, name)

@@ -6,7 +6,6 @@ leaves at most files that no transaction claimed, and older versions keep readin
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ from pincite.storage.ledger import schema, transactions
 from pincite.storage.ledger.versions import new_version
 from pincite.storage.runs.runs import Run
 from pincite.storage.search_cache.prefetch import PacksAhead
+from pincite.storage.segments.places import Places
 from pincite.storage.segments.segment import Segment, read_segment, write_segment
 
 MOST_UNITS = 50
@@ -100,10 +100,10 @@ def compact(run: Run) -> Compacted:
     batches = [
         (space_id, batch)
         for space_id, units in spaces.items()
-        for batch in _batches(index.path, units, live[space_id])
+        for batch in _batches(index.places, units, live[space_id])
     ]
     merged = [
-        _merge(index.path, space_id, batch, live[space_id], f"-{version + nth}")
+        _merge(index.places, space_id, batch, live[space_id], f"-{version + nth}")
         for nth, (space_id, batch) in enumerate(batches, start=1)
     ]
     ahead = PacksAhead()
@@ -159,36 +159,38 @@ def _live_revisions(connection: sa.Connection, space_id: int | None) -> Mapping[
 
 
 def _batches(
-    index: Path, units: Sequence[_Unit], live: Mapping[str, frozenset[int]]
+    places: Places, units: Sequence[_Unit], live: Mapping[str, frozenset[int]]
 ) -> Iterator[list[_Unit]]:
     """Units that are to become one each: small ones together, up to a full one, and mostly dead ones."""
     batch: list[_Unit] = []
     share = 0.0
     for unit in units:
-        if unit.share >= 0.5 and not _mostly_dead(index, unit, live):
+        if unit.share >= 0.5 and not _mostly_dead(places, unit, live):
             continue
         if batch and share + unit.share > 1:
-            yield from _worthwhile(index, batch, live)
+            yield from _worthwhile(places, batch, live)
             batch, share = [], 0.0
         batch.append(unit)
         share += unit.share
-    yield from _worthwhile(index, batch, live)
+    yield from _worthwhile(places, batch, live)
 
 
-def _worthwhile(index: Path, batch: list[_Unit], live: Mapping[str, frozenset[int]]) -> Iterator[list[_Unit]]:
+def _worthwhile(
+    places: Places, batch: list[_Unit], live: Mapping[str, frozenset[int]]
+) -> Iterator[list[_Unit]]:
     """A single unit is written again only for its dead rows."""
-    if len(batch) > 1 or (batch and _mostly_dead(index, batch[0], live)):
+    if len(batch) > 1 or (batch and _mostly_dead(places, batch[0], live)):
         yield batch
 
 
-def _mostly_dead(index: Path, unit: _Unit, live: Mapping[str, frozenset[int]]) -> bool:
+def _mostly_dead(places: Places, unit: _Unit, live: Mapping[str, frozenset[int]]) -> bool:
     first = unit.segments[0]
-    keys = read_segment(index, first.file, ["document_id", "revision"])
+    keys = read_segment(places, first.file, ["document_id", "revision"])
     return bool(_live_rows(keys, live).num_rows < (1 - MOST_DEAD) * first.rows)
 
 
 def _merge(
-    index: Path,
+    places: Places,
     space_id: int | None,
     batch: Sequence[_Unit],
     live: Mapping[str, frozenset[int]],
@@ -198,10 +200,10 @@ def _merge(
     begun = []
     for kind in SEGMENT_SCHEMAS:
         files = [segment.file for segment in ended if segment.kind == kind]
-        tables = [_live_rows(read_segment(index, file), live).cast(SEGMENT_SCHEMAS[kind]) for file in files]
+        tables = [_live_rows(read_segment(places, file), live).cast(SEGMENT_SCHEMAS[kind]) for file in files]
         table = pa.concat_tables([SEGMENT_SCHEMAS[kind].empty_table(), *tables])
         if table.num_rows:
-            begun.append(write_segment(index, kind, table, suffix))
+            begun.append(write_segment(places, kind, table, suffix))
     return _Merged(space_id, tuple(ended), tuple(begun))
 
 

@@ -9,26 +9,29 @@ import io
 import json
 import os
 import shutil
-import sqlite3
 import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol, cast
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import IndexBroken, PinciteError, UsageError
+from pincite.schemas.file_mode import umask
 from pincite.schemas.tables import SEGMENT_SCHEMAS
 from pincite.storage.ledger import schema, transactions
+from pincite.storage.ledger.sqlite import connect
 from pincite.storage.ledger.versions import oldest_version
 from pincite.storage.objects.disk_errors import writable
 from pincite.storage.queries.sql import query
+from pincite.storage.segments.places import Places
 from pincite.storage.segments.segment import FOLDER, REMEDY, missing, sha256_of
 from pincite.storage.snapshots.index import LEDGER_FILE, Index
 
@@ -61,31 +64,17 @@ def export_index(index: Index, target: Path) -> Exchanged:
         tempfile.TemporaryDirectory(prefix=".pincite-export-", dir=target.absolute().parent) as folder,
     ):
         copied = Path(folder) / LEDGER_FILE
-        _copy_ledger(index, copied)
+        transactions.copy_to(index.engine, copied)
         version, segments = _named_by(copied)
         draft = Path(folder) / "draft"
-        size = _write_archive(index.path, draft, copied, version, segments)
+        size = _write_archive(index.places, draft, copied, version, segments)
         os.replace(draft, target)
     return Exchanged(version, len(segments), size)
 
 
-def _copy_ledger(index: Index, target: Path) -> None:
-    with transactions.readable(), closing(sqlite3.connect(target)) as copy:
-        raw = index.engine.raw_connection()
-        try:
-            source = raw.driver_connection
-            assert isinstance(source, sqlite3.Connection)
-            source.backup(copy)
-        finally:
-            raw.close()
-        copy.execute("DELETE FROM readers")
-        copy.commit()
-        copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
-
-
 def _named_by(copied: Path) -> tuple[int, Mapping[str, str]]:
     """(newest version, sha256 of each segment file) of a ledger."""
-    engine = transactions.connect(copied)
+    engine = connect(copied)
     try:
         with transactions.reading(engine) as connection:
             rows = connection.execute(
@@ -96,17 +85,29 @@ def _named_by(copied: Path) -> tuple[int, Mapping[str, str]]:
         engine.dispose()
 
 
-def _write_archive(index: Path, draft: Path, copied: Path, version: int, segments: Mapping[str, str]) -> int:
-    digests = {LEDGER_FILE: sha256_of(copied), **segments}
-    manifest = {"format": FORMAT, "version": version, "made_at": time.time(), "sha256": digests}
+def _write_archive(
+    places: Places, draft: Path, copied: Path, version: int, segments: Mapping[str, str]
+) -> int:
+    of_ledger = sha256_of(copied)
+    manifest = {
+        "format": FORMAT,
+        "version": version,
+        "made_at": time.time(),
+        "sha256": {LEDGER_FILE: of_ledger, **segments},
+    }
     content = json.dumps(manifest, indent=1).encode()
-    size = 0
     with draft.open("wb") as file:
         with tarfile.open(fileobj=file, mode="w|") as archive:
             _add(archive, MANIFEST, io.BytesIO(content), len(content))
-            for name, digest in digests.items():
-                path = copied if name == LEDGER_FILE else index / name
-                size += _add_file(archive, index, path, name, digest)
+            with pa.OSFile(str(copied), "rb") as ledger:
+                size = _add_checked(archive, LEDGER_FILE, ledger, of_ledger)
+            for name, digest in segments.items():
+                try:
+                    opened = places.objects.open(name)
+                except FileNotFoundError as error:
+                    raise missing(places, name) from error
+                with opened:
+                    size += _add_checked(archive, name, opened, digest)
         file.flush()
         os.fsync(file.fileno())
     return size
@@ -140,15 +141,10 @@ def _add(archive: tarfile.TarFile, name: str, file: _Readable, size: int) -> Non
     archive.addfile(member, cast(IO[bytes], file))
 
 
-def _add_file(archive: tarfile.TarFile, index: Path, path: Path, name: str, digest: str) -> int:
+def _add_checked(archive: tarfile.TarFile, name: str, file: pa.NativeFile, digest: str) -> int:
     """Adds a file and returns its bytes. Raises `IndexBroken` when it is not what the ledger says."""
-    try:
-        file = path.open("rb")
-    except FileNotFoundError as error:
-        raise missing(index, name) from error
-    with file:
-        hashing, size = _Hashing(file), os.fstat(file.fileno()).st_size
-        _add(archive, name, hashing, size)
+    hashing, size = _Hashing(file), int(file.size())
+    _add(archive, name, hashing, size)
     if hashing.sha256() != digest:
         raise IndexBroken(f"{name} is not what was written: {REMEDY}")
     return size
@@ -272,7 +268,7 @@ def export_parquet(index: Index, target: Path, version: int | None = None) -> di
                         rows = snapshot.rows(segment).cast(schema)
                         writer.write_table(rows, row_group_size=_ROW_GROUP)
                         counts[kind] += rows.num_rows
-            os.chmod(draft, 0o755)
+            os.chmod(draft, 0o777 & ~umask())
             os.replace(draft, target)
     except (PinciteError, OSError):
         _remove(draft)

@@ -65,7 +65,7 @@ def vacuum(run: Run, grace_s: float = GRACE_S) -> Vacuumed:
         remember(connection, TOLD_SINCE, str(max(horizon.version, told_since(connection))))
         remember(connection, OLDEST_TIME, repr(horizon.time))
     transactions.make_durable(index.engine)
-    sweep(index.path, claimed)
+    sweep(index, claimed)
     return Vacuumed(horizon.version, count, size or 0, revisions.rowcount, attempts.rowcount, horizon.held_by)
 
 

@@ -209,7 +209,7 @@ def _require_rows(index: Index, kept: Kept) -> None:
 def snapshot_of(index: Index, space_id: int) -> Snapshot:
     """The newest version of a space, also of one that is not live."""
     with transactions.reading(index.engine) as connection:
-        return Snapshot.read(connection, index.path, schema.current_version(connection), space_id)
+        return Snapshot.read(connection, index.places, schema.current_version(connection), space_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,14 @@ from pincite.schemas.records import Space
 from pincite.storage.ledger import schema, transactions
 from pincite.storage.ledger.versions import new_version
 from pincite.storage.snapshots.index import Index
-from pincite.storage.snapshots.spaces import Kept, add_space, kept_spaces, remove_space, space_by_id
+from pincite.storage.snapshots.spaces import (
+    Kept,
+    add_space,
+    kept_spaces,
+    remove_space,
+    space_by_id,
+    spaces_of,
+)
 
 State = Literal["building", "switched", "rolled back", "aborted"]
 Stage = Literal["preparing", "building", "evaluating", "switching", "blocked", "refused", "held"]
@@ -179,21 +186,15 @@ def record_gate(index: Index, migration: Migration, gate: Mapping[str, object]) 
 
 
 def record_stage(index: Index, stage: Stage) -> None:
-    """Tells how far the newest migration is. One row in one transaction, so no lock of the index is waited for."""
-    with transactions.writing(index.engine) as connection:
-        migration = current(connection)
-        record(
-            connection,
-            migration,
-            settings=dict(migration.settings) | {"stage": stage, "stage_at": time.time()},
-        )
+    """Tells how far the newest migration is."""
+    note(index, stage=stage, stage_at=time.time())
 
 
-def record_questions(index: Index, questions: str) -> None:
-    """Keeps the file that the newest migration is to be evaluated on, for who goes on with it after a kill."""
+def note(index: Index, **told: object) -> None:
+    """Keeps values in the newest migration's settings: one row, so that no lock of the index is waited for."""
     with transactions.writing(index.engine) as connection:
         migration = current(connection)
-        record(connection, migration, settings=dict(migration.settings) | {"questions": questions})
+        record(connection, migration, settings=dict(migration.settings) | told)
 
 
 def changed_since(index: Index, space_id: int, version: int) -> int:
@@ -282,7 +283,7 @@ def old_space_expired(index: Index, now: float) -> bool:
     if migration is None or migration.state != "switched" or migration.ended_at is None:
         return False
     days = migration.settings.get("keep_days")
-    kept = any(one.space_id == migration.source.space_id for one in _kept_now(index))
+    kept = any(one.space_id == migration.source.space_id for one in spaces_of(index))
     return kept and isinstance(days, int | float) and now >= migration.ended_at + days * 86_400
 
 
@@ -290,11 +291,6 @@ def remove_expired(index: Index, _run_id: str) -> None:
     """Removes the old space when the days are over for which it was to be kept."""
     if old_space_expired(index, time.time()):
         remove_old(index)
-
-
-def _kept_now(index: Index) -> tuple[Kept, ...]:
-    with transactions.reading(index.engine) as connection:
-        return kept_spaces(connection)
 
 
 def blockers(index: Index, migration: Migration) -> tuple[Blocker, ...]:
@@ -330,6 +326,8 @@ def waive(index: Index, migration: Migration, paths: Sequence[str]) -> None:
 
     Raises `UsageError` for one that blocks nothing.
     """
+    if not paths:
+        return
     known = {one.path: one for one in blockers(index, migration)}
     if unknown := sorted(set(paths) - known.keys()):
         named = ", ".join(sorted(known)) or "none"

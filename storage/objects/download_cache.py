@@ -25,23 +25,23 @@ def suffix_of(path: str) -> str:
     return suffix if len(suffix) <= _LONGEST_SUFFIX else ""
 
 
-def fetched_file(index: Path, sha256: str, path: str) -> Path:
+def fetched_file(own: Path, sha256: str, path: str) -> Path:
     """Where the bytes of an object lie, if they are kept."""
-    return index / FOLDER / f"{sha256}{suffix_of(path)}"
+    return own / FOLDER / f"{sha256}{suffix_of(path)}"
 
 
-def drop_fetched(index: Path) -> None:
+def drop_fetched(own: Path) -> None:
     """Removes what is kept. Only under the lock."""
-    shutil.rmtree(index / FOLDER, ignore_errors=True)  # what can't be removed now the next run tries again
+    shutil.rmtree(own / FOLDER, ignore_errors=True)  # what can't be removed now the next run tries again
 
 
 class Fetching:
     """What one run keeps: at most half of the space that was free when it began. Threads may share it."""
 
-    def __init__(self, index: Path) -> None:
-        self._index = index
+    def __init__(self, own: Path) -> None:
+        self._own = own
         self._lock = threading.Lock()
-        self._left = shutil.disk_usage(index).free // 2
+        self._left = shutil.disk_usage(own).free // 2
 
     @contextmanager
     def draft(self, size_bytes: int) -> Iterator["Draft | None"]:
@@ -49,7 +49,7 @@ class Fetching:
         with self._lock:
             fits = size_bytes <= self._left
             self._left -= size_bytes if fits else 0
-        draft = Draft(self._index) if fits else None
+        draft = Draft(self._own) if fits else None
         try:
             yield draft
         finally:
@@ -60,9 +60,9 @@ class Fetching:
 class Draft:
     """One object that is being written. Where the disk refuses it, it is given up and downloaded again."""
 
-    def __init__(self, index: Path) -> None:
-        self._index = index
-        self._path = index / FOLDER / f".{uuid.uuid4().hex}.tmp"
+    def __init__(self, own: Path) -> None:
+        self._own = own
+        self._path = own / FOLDER / f".{uuid.uuid4().hex}.tmp"
         self._file: IO[bytes] | None = None
         with self._giving_up():
             self._path.parent.mkdir(exist_ok=True)
@@ -78,7 +78,7 @@ class Draft:
         with self._giving_up():
             if self._file:
                 self._file.flush()
-                os.replace(self._path, fetched_file(self._index, sha256, path))
+                os.replace(self._path, fetched_file(self._own, sha256, path))
 
     def close(self) -> None:
         if self._file:

@@ -6,7 +6,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from pincite.schemas.errors import UsageError
 from pincite.schemas.records import Space
+from pincite.schemas.retrying import remedy_of
 from pincite.storage.ledger import schema, transactions
 from pincite.storage.locks.process_identity import has_died
 from pincite.storage.queries.staleness import Current, live_groups, stale_counts
@@ -39,6 +41,10 @@ class FailureGroup:
     reason: str
     count: int
 
+    @property
+    def remedy(self) -> str:
+        return remedy_of(self.kind)
+
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
@@ -62,6 +68,14 @@ class RunRow:
     @property
     def seconds(self) -> float | None:
         return None if self.ended_at is None else self.ended_at - self.started_at
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """Runs, newest first; `more` of them are older than these."""
+
+    runs: tuple[RunRow, ...]
+    more: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,3 +235,18 @@ def run_row(row: Mapping[str, Any]) -> RunRow:
     if run["state"] == "running" and has_died(row["host"], row["pid"], row["process"]):
         run |= {"state": "broken", "message": DIED}
     return RunRow(**run)
+
+
+def list_runs(index: Index, after: str = "", limit: int = 50) -> RunPage:
+    """At most `limit` runs that began before the run `after`. Raises `UsageError` when there is no such run."""
+    runs = schema.runs
+    keys = runs.c.started_at, runs.c.run_id
+    query = sa.select(runs).order_by(*(key.desc() for key in keys)).limit(limit + 1)
+    with transactions.reading(index.engine) as connection:
+        if after:
+            last = connection.execute(sa.select(*keys).where(runs.c.run_id == after)).first()
+            if last is None:
+                raise UsageError(f"no run has the id {after!r}: begin the listing without it")
+            query = query.where(sa.tuple_(*keys) < sa.tuple_(*(sa.literal(value) for value in last)))
+        rows = connection.execute(query).mappings().all()
+    return RunPage(tuple(run_row(dict(row)) for row in rows[:limit]), len(rows) > limit)

@@ -1,7 +1,6 @@
 """SQL on a snapshot: DuckDB over the live rows, read only."""
 
 from dataclasses import asdict
-from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -48,24 +47,22 @@ def query(index: Index, sql: str, version: int | None = None, moment: Moment | N
         duckdb.connect(":memory:", config=_SEALED) as duck,
     ):
         try:
-            _make_views(duck, index.path, snapshot, documents)
+            _make_views(duck, snapshot, documents)
             relation = duck.sql(sql)
             return pa.table({}) if relation is None else relation.to_arrow_table()
         except duckdb.Error as error:
             if isinstance(error, duckdb.InvalidInputException):  # also what it says of a damaged segment
                 for segment in snapshot.segments:
-                    require_whole(index.path, segment)
+                    require_whole(index.places, segment)
             raise UsageError(f"the query can't be run: {error}. Views are: {', '.join(VIEWS)}") from error
 
 
-def _make_views(
-    duck: duckdb.DuckDBPyConnection, index: Path, snapshot: Snapshot, documents: pa.Table
-) -> None:
+def _make_views(duck: duckdb.DuckDBPyConnection, snapshot: Snapshot, documents: pa.Table) -> None:
     duck.register("documents", documents)
     duck.register("failures", documents.filter(pc.equal(documents["state"], "failed")))
     duck.register("live", _live_keys(snapshot))
     for kind, columns in SEGMENT_SCHEMAS.items():
-        files = [str(index / segment.file) for segment in snapshot.of_kind(kind)]
+        files = [snapshot.places.objects.address(segment.file) for segment in snapshot.of_kind(kind)]
         stored = f"stored_{kind}"  # also holds rows of replaced and deleted documents
         dataset = ds.FileSystemDataset.from_paths(
             files, schema=columns, format=ds.ParquetFileFormat(), filesystem=LocalFileSystem()

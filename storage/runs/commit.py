@@ -83,7 +83,9 @@ def publish(
     tables = {
         kind: pa.concat_tables([rows[kind] for _, rows in storable]) for kind in SEGMENT_SCHEMAS if storable
     }
-    written = [write_segment(run.index.path, kind, table) for kind, table in tables.items() if table.num_rows]
+    written = [
+        write_segment(run.index.places, kind, table) for kind, table in tables.items() if table.num_rows
+    ]
     stored = {kind: _count_rows(table) for kind, table in tables.items()}
     copies = written_copies(run.index, [copy for one, _ in storable for copy in one.copies])
     if ahead is not None:

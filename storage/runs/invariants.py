@@ -49,12 +49,12 @@ def vector_problems(vectors: np.ndarray, chunks: int, dimension: int) -> list[st
 
 
 def coverage_problems(text: str, blocks: Sequence[Block], chunks: Sequence[ChunkLike]) -> list[str]:
-    """Stretches of `text` that are neither white space nor a heading line and lie in no chunk."""
-    headings = [block for block in blocks if block.kind == "heading"]
+    """Stretches of `text` that are neither white space, a heading line nor boilerplate and lie in no chunk."""
+    left_out = [block for block in blocks if block.kind in ("heading", "boilerplate")]
     return [
         f"no chunk holds the characters {start} to {end}: {text[start:end].strip()[:40]!r}"
         for gap_start, gap_end in _gaps(len(text), chunks)
-        for start, end in _without(headings, gap_start, gap_end)
+        for start, end in _without(left_out, gap_start, gap_end)
         if text[start:end].strip()
     ]
 

@@ -49,7 +49,9 @@ def _is_current(row: Row, policy: Policy) -> bool:
 def _standing_of_failed(row: Row, policy: Policy) -> Standing:
     if row["stage"] == "discover" or _asked(row, policy) or _other_settings(row, policy):
         return Standing("retried", anew=True)
-    may_pass = row["transient"] and row["attempts"] < policy.attempts
+    # One more for a document whose run was killed: it is handed out alone then, before it is blamed.
+    most = policy.attempts + (row["kind"] == LOST)
+    may_pass = row["transient"] and row["attempts"] < most
     return Standing("retried" if may_pass and not _waits(row, policy) else "failed")
 
 

@@ -255,10 +255,10 @@ def _file_values(file: SourceFile) -> dict[str, object]:
 
 
 def _set_aside(row: Row) -> dict[str, object]:
-    """A document whose runs ended while it was worked on, as often as may be tried."""
+    """A document whose runs ended while it was worked on, the last time alone. Others may have ended them all."""
     return {
         "state": "failed",
-        "transient": False,
+        "transient": outlook_of(LOST).transient,
         "reason": f"{row['reason']}, {counted(row['attempts'], 'time')} in a row",
     }
 

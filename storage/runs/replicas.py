@@ -55,7 +55,7 @@ def _written(index: Index, space_id: int, copies: Sequence[Copy | Blocked]) -> C
         "postings": pa.concat_tables([one.postings for one in made]) if made else pa.table({}),
     }
     written = tuple(
-        write_segment(index.path, kind, table, f"-s{space_id}")  # two spaces may have the same postings
+        write_segment(index.places, kind, table, f"-s{space_id}")  # two spaces may have the same postings
         for kind, table in tables.items()
         if table.num_rows
     )

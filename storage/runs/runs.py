@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import sqlalchemy as sa
 
@@ -18,7 +17,6 @@ from pincite.schemas.records import Counts
 from pincite.schemas.retrying import LOST, outlook_of
 from pincite.storage.ledger import schema, transactions
 from pincite.storage.locks.process_identity import this_process
-from pincite.storage.locks.run_lock import exclusive
 from pincite.storage.objects.disk_errors import writable
 from pincite.storage.objects.download_cache import drop_fetched
 from pincite.storage.segments.arrow_rows import storable_text
@@ -50,7 +48,7 @@ def begin_run(index: Index, kind: str, source: str, recovery: Sequence[Recovery]
     A block that ends by an exception ends the run as broken, with the exception's words; documents that it
     had not finished stay pending for the next run.
     """
-    with exclusive(index.path):
+    with index.lock.exclusive():
         _take_over(index)
         run = Run(index, f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{uuid.uuid4().hex[:8]}", source)
         with transactions.writing(index.engine) as connection:
@@ -92,23 +90,23 @@ def _take_over(index: Index) -> None:
             .values(state="broken", ended_at=time.time(), message=DIED)
         )
         claimed = set(connection.scalars(sa.select(schema.segments.c.file)))
-    if lost := sorted(file for file in claimed if not (index.path / file).is_file()):
+    if lost := sorted(file for file in claimed if index.places.objects.size_bytes(file) is None):
         raise IndexBroken(f"{lost[0]} is missing, and {counted(len(lost) - 1, 'segment')} more: {REMEDY}")
-    sweep(index.path, claimed)
+    sweep(index, claimed)
 
 
-def sweep(index: Path, claimed: set[str]) -> int:
+def sweep(index: Index, claimed: set[str]) -> int:
     """Removes what writers that were killed left behind, and returns how many files. Only under the lock.
 
     That are files of segments that no transaction claimed, fetched objects, and half-made ledgers. What lies in other
     folders (the Prefect server's, side files of searches) is their owners'.
     """
-    files = unclaimed(index, claimed)
-    drop_fetched(index)
-    with writable(index):
-        for path in files:
-            path.unlink(missing_ok=True)
-        for folder in index.glob(f"{NEW_LEDGER}*"):
+    files = unclaimed(index.places.objects, claimed)
+    drop_fetched(index.path)
+    for name in files:
+        index.places.objects.delete(name)
+    with writable(index.path):
+        for folder in index.path.glob(f"{NEW_LEDGER}*"):
             if folder.stat().st_mtime < time.time() - _HALF_MADE_S:
                 shutil.rmtree(folder)
     return len(files)

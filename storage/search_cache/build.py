@@ -1,7 +1,6 @@
 """Packs out of Parquet segments."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +9,7 @@ import pyarrow.compute as pc
 from pincite.schemas.records import Space
 from pincite.schemas.tables import CHUNKS, POSTINGS
 from pincite.storage.search_cache.packs import BLOCK, SHOWN, SHOWN_SCHEMA, LostPosting, Pack
+from pincite.storage.segments.places import Places
 from pincite.storage.segments.segment import read_segment
 from pincite.storage.snapshots.snapshot import CommitGroup, document_numbers
 
@@ -29,9 +29,9 @@ _MISSHAPEN, _UNSCALED = 1, 2
 _UNIT_TOLERANCE = 1e-4  # the writer holds 1e-5; float32 sums of squares add some 1e-6
 
 
-def pack_units(index: Path, units: Sequence[CommitGroup], space: Space) -> Pack:
+def pack_units(places: Places, units: Sequence[CommitGroup], space: Space) -> Pack:
     """The pack of these units, in memory. Raises `IndexBroken` when a segment can't be read."""
-    table, unit_of, codes, faults = _read_chunks(index, units, space.dimension)
+    table, unit_of, codes, faults = _read_chunks(places, units, space.dimension)
     documents = _numbers_of(table["document_id"])
     revision, ordinal = table["revision"].to_numpy(), table["ordinal"].to_numpy()
     order = np.lexsort((ordinal, unit_of, revision, documents))
@@ -42,7 +42,7 @@ def pack_units(index: Path, units: Sequence[CommitGroup], space: Space) -> Pack:
     )
     begins = np.flatnonzero(new)
     rows = _Rows(documents[begins], revision[begins], np.append(begins, len(order)), ordinal)
-    terms, starts, at, tf, lost = _postings(index, units, rows)
+    terms, starts, at, tf, lost = _postings(places, units, rows)
     shown = table.select(list(SHOWN)).take(pa.array(order)).cast(SHOWN_SCHEMA)
     return Pack(
         units=tuple(unit.key for unit in units),
@@ -65,13 +65,13 @@ def pack_units(index: Path, units: Sequence[CommitGroup], space: Space) -> Pack:
 
 
 def _read_chunks(
-    index: Path, units: Sequence[CommitGroup], dimension: int
+    places: Places, units: Sequence[CommitGroup], dimension: int
 ) -> tuple[pa.Table, np.ndarray, np.ndarray, np.ndarray]:
     """(rows without vectors, place of the unit of each, their vectors in float16, what is wrong with each)."""
     tables, unit_of, codes, faults = [], [], [], []
     for place, unit in enumerate(units):
         for segment in unit.chunks:
-            table = read_segment(index, segment.file, [*_CHUNK, "embedding"], encoded=["document_id"])
+            table = read_segment(places, segment.file, [*_CHUNK, "embedding"], encoded=["document_id"])
             matrix, fault = _vectors(table["embedding"], dimension)
             tables.append(table.drop_columns(["embedding"]))
             unit_of.append(np.full(table.num_rows, place, dtype=np.int32))
@@ -142,11 +142,11 @@ class _Rows:
 _Postings = tuple[pa.Array, np.ndarray, np.ndarray, np.ndarray, tuple[LostPosting, ...]]
 
 
-def _postings(index: Path, units: Sequence[CommitGroup], rows: _Rows) -> _Postings:
+def _postings(places: Places, units: Sequence[CommitGroup], rows: _Rows) -> _Postings:
     """(terms, first posting of each, row and frequency of each posting, postings without their chunk)."""
     encoded = ["term", "document_id"]
     by_unit = [
-        [read_segment(index, segment.file, _POSTING, encoded=encoded) for segment in unit.postings]
+        [read_segment(places, segment.file, _POSTING, encoded=encoded) for segment in unit.postings]
         for unit in units
     ]
     tables = [one for read in by_unit for one in read]

@@ -21,7 +21,6 @@ import sqlalchemy as sa
 
 from pincite.schemas.errors import PinciteError
 from pincite.storage.ledger import schema, transactions
-from pincite.storage.locks.quote_lock import sharing_cache
 from pincite.storage.search_cache.array_file import Damaged, map_file
 from pincite.storage.search_cache.build import pack_units
 from pincite.storage.search_cache.packs import Pack, Serving, join_packs, parse_pack, units_in
@@ -29,7 +28,6 @@ from pincite.storage.segments.segment import Segment
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.snapshot import CommitGroup, Snapshot, unit_of
 
-FOLDER = "cache"
 _SUFFIX = ".pack"
 _GROWTH = 4
 """A pack up to so many times as large as what is new is joined with it: n chunks lie in about log4(n) packs."""
@@ -79,7 +77,9 @@ def packed_ahead(
     With `join` it takes in small packs, as a search would do with it. Nothing is packed of a document that is to be
     forgotten. Raises `IndexBroken` as `open_cover` does, and `OSError` where the folder can't be written.
     """
-    chosen = _choose(snapshot.index, frozenset({coming.key, *(unit.key for unit in snapshot.units)}), known)
+    chosen = _choose(
+        snapshot.places.cache, frozenset({coming.key, *(unit.key for unit in snapshot.units)}), known
+    )
     if coming.key not in _served(chosen):
         absorbed = _absorbed(chosen, coming.rows, thorough=False) if join else []
         made = _written(snapshot, _parts(snapshot, [coming], absorbed), absorbed, synced=False)
@@ -89,7 +89,7 @@ def packed_ahead(
 
 def _cover(snapshot: Snapshot, known: Sequence[Pack], thorough: bool) -> Cover:
     wanted = {unit.key: unit for unit in snapshot.units}
-    chosen = _choose(snapshot.index, frozenset(wanted), known)
+    chosen = _choose(snapshot.places.cache, frozenset(wanted), known)
     served = _served(chosen)
     missing = [unit for key, unit in wanted.items() if key not in served]
     absorbed = _absorbed(chosen, sum(unit.rows for unit in missing), thorough)
@@ -110,12 +110,12 @@ def _replaced(chosen: Sequence[Serving], absorbed: Sequence[Serving], made: Pack
 _Offers = dict[Path | int, tuple[frozenset[str], Pack | None]]
 
 
-def _choose(index: Path, wanted: frozenset[str], known: Sequence[Pack]) -> list[Serving]:
+def _choose(cache: Path, wanted: frozenset[str], known: Sequence[Pack]) -> list[Serving]:
     """Packs with the wanted units that each serves; what holds most of those that are left comes next."""
     offers: _Offers = {
         pack.path or number: (frozenset(pack.units), pack) for number, pack in enumerate(known)
     }
-    offers |= _fresh(index, offers)
+    offers |= _fresh(cache, offers)
     tried = set(offers)
     chosen: list[Serving] = []
     left = set(wanted)
@@ -128,7 +128,7 @@ def _choose(index: Path, wanted: frozenset[str], known: Sequence[Pack]) -> list[
             try:
                 pack = _open(key)
             except FileNotFoundError:  # joined with others by another process meanwhile
-                fresh = _fresh(index, tried)
+                fresh = _fresh(cache, tried)
                 tried.update(fresh)
                 offers |= fresh
         if pack:
@@ -137,13 +137,13 @@ def _choose(index: Path, wanted: frozenset[str], known: Sequence[Pack]) -> list[
     return chosen
 
 
-def _fresh(index: Path, known: Container[Path | int]) -> _Offers:
-    return {path: (units, None) for path, units in _offered(index) if path not in known}
+def _fresh(cache: Path, known: Container[Path | int]) -> _Offers:
+    return {path: (units, None) for path, units in _offered(cache) if path not in known}
 
 
-def _offered(index: Path) -> Iterator[tuple[Path, frozenset[str]]]:
+def _offered(cache: Path) -> Iterator[tuple[Path, frozenset[str]]]:
     """The packs on disk with their units, sorted by name. One that can't be used is deleted."""
-    for path in sorted((index / FOLDER).glob(f"*{_SUFFIX}")):
+    for path in sorted(cache.glob(f"*{_SUFFIX}")):
         with suppress(FileNotFoundError):
             try:
                 yield path, frozenset(units_in(map_file(path)))
@@ -195,7 +195,7 @@ def _is_idle(one: Serving) -> bool:
 
 def _parts(snapshot: Snapshot, missing: Sequence[CommitGroup], absorbed: Sequence[Serving]) -> list[Serving]:
     """What the missing units and the served ones of these packs are joined from."""
-    read = (pack_units(snapshot.index, group, snapshot.space) for group in _groups(missing))
+    read = (pack_units(snapshot.places, group, snapshot.space) for group in _groups(missing))
     return [*absorbed, *((pack, frozenset(pack.units)) for pack in read)]
 
 
@@ -204,7 +204,7 @@ def _make(snapshot: Snapshot, parts: Sequence[Serving], absorbed: Sequence[Servi
     try:
         made = _written(snapshot, parts, absorbed, synced)
     except OSError as error:
-        _warn_once(snapshot.index / FOLDER, error)
+        _warn_once(snapshot.places.cache, error)
         made = None
     return _in_memory(parts, snapshot.space.dimension) if made is None else made
 
@@ -218,8 +218,8 @@ def _written(
     """
     units = _served(parts)
     name = hashlib.sha256("\n".join(sorted(units)).encode()).hexdigest()[:32] + _SUFFIX
-    path = snapshot.index / FOLDER / name
-    with sharing_cache(snapshot.index):
+    path = snapshot.places.cache / name
+    with snapshot.places.quotes.shared():
         if _of_forgotten(snapshot, parts):
             return None
         with _appearing(path, synced) as file:
@@ -303,10 +303,10 @@ def _sweep(index: Index, cover: Cover) -> None:
     live = _live_units(index)
     kept = {pack.path for pack in cover.packs}
     served = frozenset[str]().union(*cover.serves)
-    for path, units in _offered(index.path):
+    for path, units in _offered(index.places.cache):
         if path not in kept and (units & live) <= served:
             path.unlink(missing_ok=True)
-    for path in (index.path / FOLDER).glob(".*.tmp"):
+    for path in index.places.cache.glob(".*.tmp"):
         with suppress(FileNotFoundError), path.open("rb") as file, suppress(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink()

@@ -57,4 +57,4 @@ def _read_by_somebody(index: Index) -> Snapshot | None:
     with transactions.reading(index.engine) as connection:
         if not living(connection):
             return None
-        return Snapshot.read(connection, index.path, schema.current_version(connection))
+        return Snapshot.read(connection, index.places, schema.current_version(connection))

@@ -1,7 +1,6 @@
-"""Immutable Parquet segments: written under a temporary name, synced, renamed, never changed."""
+"""Immutable Parquet segments: written once, named by their content, never changed."""
 
 import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,8 @@ from pincite.schemas.errors import IndexBroken, PinciteError, VersionGone
 from pincite.schemas.tables import SEGMENT_SCHEMAS
 from pincite.storage.ledger import schema, transactions
 from pincite.storage.ledger.versions import oldest_version
-from pincite.storage.objects.disk_errors import writable
+from pincite.storage.objects.interface import ObjectStore
+from pincite.storage.segments.places import Places
 
 FOLDER = "segments"
 REMEDY = "restore the file from a copy, or index again into a new folder"
@@ -37,7 +37,7 @@ class Segment:
     sha256: str
 
 
-def write_segment(index: Path, kind: str, table: pa.Table, suffix: str = "") -> Segment:
+def write_segment(places: Places, kind: str, table: pa.Table, suffix: str = "") -> Segment:
     """Writes `table` sorted and returns what was written, counted from the table itself.
 
     The file is named by its content, so the same rows give the same file. Who writes rows again that stood in a
@@ -60,31 +60,12 @@ def write_segment(index: Path, kind: str, table: pa.Table, suffix: str = "") -> 
     data = sink.getvalue()
     digest = hashlib.sha256(data).hexdigest()
     file = f"{FOLDER}/{kind}/{digest[:32]}{suffix}.parquet"
-    _write_durably(index / file, data)
+    places.objects.put(file, data)
     return Segment(kind, file, table.num_rows, data.size, digest)
 
 
-def _write_durably(path: Path, data: pa.Buffer) -> None:
-    temporary = path.with_suffix(".tmp")
-    with writable(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with temporary.open("wb") as file:
-                file.write(memoryview(data))
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.rename(path)
-        finally:
-            temporary.unlink(missing_ok=True)  # of a write that failed, on a full disk above all
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
 def read_segment(
-    index: Path,
+    places: Places,
     file: str,
     columns: list[str] | None = None,
     filters: list[tuple[str, str, object]] | None = None,
@@ -96,35 +77,36 @@ def read_segment(
     kept has it.
     """
     try:
-        return pq.read_table(
-            index / file, columns=columns, filters=filters, partitioning=None, read_dictionary=encoded
-        )
+        with places.objects.open(file) as source:
+            return pq.read_table(
+                source, columns=columns, filters=filters, partitioning=None, read_dictionary=encoded
+            )
     except FileNotFoundError as error:
-        raise missing(index, file) from error
+        raise missing(places, file) from error
     except (OSError, pa.ArrowException) as error:
         raise IndexBroken(
             f"segment {file} can't be read: {error}. Run `pincite verify` to see what is broken; {REMEDY}"
         ) from error
 
 
-def require_whole(index: Path, segment: Segment) -> None:
+def require_whole(places: Places, segment: Segment) -> None:
     """Raises `IndexBroken` unless the file is there with the bytes that were written."""
-    path = index / segment.file
-    if not path.is_file():
-        raise missing(index, segment.file)
-    if sha256_of(path) != segment.sha256:
+    try:
+        with places.objects.open(segment.file) as source:
+            digest = hashlib.file_digest(source, "sha256").hexdigest()
+    except FileNotFoundError as error:
+        raise missing(places, segment.file) from error
+    except OSError as error:
+        raise IndexBroken(f"{segment.file} can't be read: {error}; {REMEDY}") from error
+    if digest != segment.sha256:
         raise IndexBroken(f"{segment.file} is not what was written: {REMEDY}")
 
 
-def missing(index: Path, file: str) -> PinciteError:
+def missing(places: Places, file: str) -> PinciteError:
     """What a segment that is not there means: `VersionGone` when the ledger no longer names it, else damage."""
-    engine = transactions.connect(index / schema.LEDGER_FILE)
-    try:
-        with transactions.reading(engine) as connection:
-            named = connection.scalar(sa.select(sa.exists().where(schema.segments.c.file == file)))
-            oldest = oldest_version(connection)
-    finally:
-        engine.dispose()
+    with transactions.reading(places.ledger) as connection:
+        named = connection.scalar(sa.select(sa.exists().where(schema.segments.c.file == file)))
+        oldest = oldest_version(connection)
     if named:
         return IndexBroken(f"{file} is missing: {REMEDY}")
     return VersionGone(
@@ -139,11 +121,6 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def unclaimed(index: Path, claimed: set[str]) -> list[Path]:
-    """Files below the segments folder that no transaction claimed, sorted."""
-    folder = index / FOLDER
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and path.relative_to(index).as_posix() not in claimed
-    )
+def unclaimed(objects: ObjectStore, claimed: set[str]) -> list[str]:
+    """Names of objects among the segments that no transaction claimed, sorted."""
+    return sorted(name for name in objects.names(FOLDER) if name not in claimed)

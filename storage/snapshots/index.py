@@ -12,9 +12,12 @@ import sqlalchemy as sa
 from pincite.schemas.errors import IndexBroken, PinciteError, SpaceMismatch, UsageError, VersionGone
 from pincite.schemas.records import Space
 from pincite.storage.ledger import schema, transactions, upgrades
+from pincite.storage.ledger.sqlite import connect
 from pincite.storage.ledger.versions import GONE_MEANWHILE, Moment, moment, require_version, told_since
 from pincite.storage.locks.reader_leases import holding
 from pincite.storage.objects.disk_errors import writable
+from pincite.storage.objects.local import LocalStore
+from pincite.storage.segments.places import Places, local_places
 from pincite.storage.segments.segment import unclaimed
 from pincite.storage.snapshots.snapshot import Snapshot, stale_reasons
 
@@ -24,18 +27,20 @@ NEW_LEDGER = ".new-"
 
 
 class Index:
-    """A handle on one index folder. Close it, or use it as a context manager."""
+    """A handle on one index. Close it, or use it as a context manager."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.engine = transactions.connect(path / LEDGER_FILE)
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.path = places.own  # the host's own folder, by which people name the index
+        self.engine = places.ledger
+        self.lock = places.lock
 
     @classmethod
     def open(cls, path: Path) -> "Index":
         """An existing index. Raises `UsageError` when there is none, `IndexBroken` when it can't be read."""
         if not has_index(path):
             raise UsageError(f"no index at {path}: make one with `pincite index SOURCE --index {path}`")
-        index = cls(path)
+        index = cls(local_places(path))
         try:
             upgrades.upgrade(index.engine)
         except PinciteError:
@@ -131,7 +136,7 @@ class Index:
         """
         with transactions.reading(self.engine) as connection:
             newest = schema.current_version(connection)
-            return None if newest == known else Snapshot.read(connection, self.path, newest)
+            return None if newest == known else Snapshot.read(connection, self.places, newest)
 
     def stale_reasons(self, snapshot: Snapshot, document_ids: Sequence[str]) -> Mapping[str, str]:
         """Why documents of a snapshot are, by now, not current; "" of one that is.
@@ -170,7 +175,7 @@ class Index:
             version = schema.current_version(connection)
         else:
             require_version(connection, version)
-        return Snapshot.read(connection, self.path, version)
+        return Snapshot.read(connection, self.places, version)
 
 
 def _ways_out(live: Space, wanted: Space, setting: str) -> str:
@@ -196,7 +201,7 @@ def _make_folder(path: Path) -> None:
     except UnicodeEncodeError as error:
         raise UsageError(f"the index folder {path!r} has a name that is not UTF-8: choose another") from error
     with writable(path):
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)  # it quotes all documents
 
 
 def has_index(path: Path) -> bool:
@@ -209,14 +214,14 @@ def has_index(path: Path) -> bool:
 
 def _make_ledger(path: Path, space: Space, setting: str) -> None:
     """A whole ledger appears under its name at once: no reader and no kill meets half of one."""
-    if unclaimed(path, set()):
+    if unclaimed(LocalStore(path), set()):
         raise IndexBroken(
             f"the index at {path} has segments but no ledger: restore {LEDGER_FILE} from a copy, or index again "
             "into a new folder"
         )
     with writable(path), TemporaryDirectory(prefix=NEW_LEDGER, dir=path) as folder:
         made = Path(folder) / LEDGER_FILE
-        engine = transactions.connect(made)
+        engine = connect(made)
         try:
             with transactions.writing(engine) as connection:
                 upgrades.create_schema(connection)

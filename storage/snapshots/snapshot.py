@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from pincite.schemas.records import Space
 from pincite.schemas.tables import SEGMENT_SCHEMAS
 from pincite.storage.ledger import schema, transactions
 from pincite.storage.ledger.versions import require_version, told_since
+from pincite.storage.segments.places import Places
 from pincite.storage.segments.segment import Segment, read_segment
 
 _ASKED_AT_ONCE = 500  # SQLite bounds the variables of a statement
@@ -103,16 +103,15 @@ class Snapshot:
 
     def __init__(
         self,
-        engine: sa.Engine,
-        index: Path,
+        places: Places,
         version: int,
         space_id: int,
         space: Space,
         segments: Mapping[Segment, int],
     ) -> None:
         """`segments` with the versions at which they began, in the order of the ledger."""
-        self._engine = engine
-        self.index = index
+        self._engine = places.ledger
+        self.places = places
         self.version = version
         self.space_id = space_id
         self.space = space
@@ -122,14 +121,14 @@ class Snapshot:
 
     @classmethod
     def read(
-        cls, connection: sa.Connection, index: Path, version: int, of_space: int | None = None
+        cls, connection: sa.Connection, places: Places, version: int, of_space: int | None = None
     ) -> "Snapshot":
         """What a version holds of the space that is searched at it, or of another one."""
         space_id, space = schema.live_space(connection, version)
         if of_space is not None:
             space_id, space = of_space, schema.space_of(connection, of_space)
         segments = dict(_live_segments(connection, version, space_id))
-        return cls(connection.engine, index, version, space_id, space, segments)
+        return cls(places, version, space_id, space, segments)
 
     def load_documents(self, connection: sa.Connection, among: Sequence[str] | None = None) -> None:
         """Reads the documents in the transaction of the caller, whose other statements must agree with them.
@@ -225,7 +224,7 @@ class Snapshot:
     ) -> pa.Table:
         """The live rows of one segment, in the order in which it has them."""
         names = list(columns or SEGMENT_SCHEMAS[segment.kind].names)
-        return self._mask(read_segment(self.index, segment.file, _with_key(names), filters)).select(names)
+        return self._mask(read_segment(self.places, segment.file, _with_key(names), filters)).select(names)
 
     def of_kind(self, kind: str) -> tuple[Segment, ...]:
         """The segments of "texts", "chunks" or "postings"."""

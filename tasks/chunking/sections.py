@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from pincite.schemas.records import Block, BlockKind, Extraction
 
@@ -16,9 +16,9 @@ class SectionPart:
     kind: BlockKind
     start: int
     end: int
-    section: (
-        int  # start of the heading it stands under, -1 before the first; differs where two paths are equal
-    )
+    section: tuple[int, int]
+    """(start of the heading it stands under, -1 before the first; the boilerplate before it): differs where two paths
+    are equal."""
     path: tuple[str, ...]  # titles from the outermost heading
     repeat: str = ""  # header row of a table
 
@@ -29,11 +29,20 @@ def segments(extraction: Extraction) -> Iterator[SectionPart]:
     Text that no block claims counts as a paragraph: nothing is lost to a gap. A heading under which nothing
     stands (no text and no deeper heading) is content of the section around it, since it would be found by
     nothing else: a table of contents or a document of headings only stays searchable. One of more than 200
-    characters is content too, as no header could hold its words.
+    characters is content too, as no header could hold its words. Boilerplate is left out, and what stands on
+    its two sides is never of one section.
     """
-    blocks = list(_gapless(extraction.text, extraction.blocks))
+    everything = list(_gapless(extraction.text, extraction.blocks))
+    blocks = [block for block in everything if block.kind != "boilerplate"]
+    resumed = {
+        block.start: index
+        for index, (before, block) in enumerate(pairwise(everything), start=1)
+        if before.kind == "boilerplate" and block.kind != "boilerplate"
+    }
+    part = 0
     above: list[Block] = []  # the headings that hold, outermost first
     for block, after in zip_longest(blocks, blocks[1:]):
+        part = resumed.get(block.start, part)
         if block.kind == "heading":
             while above and above[-1].level >= block.level:
                 above.pop()
@@ -44,7 +53,7 @@ def segments(extraction: Extraction) -> Iterator[SectionPart]:
             kind=block.kind,
             start=block.start,
             end=block.end,
-            section=above[-1].start if above else -1,
+            section=(above[-1].start if above else -1, part),
             path=tuple(heading_title(extraction.text, heading) for heading in above),
             repeat=block.repeat,
         )

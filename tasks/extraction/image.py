@@ -12,14 +12,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
-import PIL
 from PIL import Image, ImageOps
 
 from pincite.schemas.errors import LimitExceeded, SourceChanged, Unreadable
 from pincite.schemas.records import DocumentWarning, Extraction
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.base.interface import Progress
-from pincite.tasks.extraction.ocr import tesseract
 from pincite.tasks.extraction.ocr.engine import OcrPage, read_page
 from pincite.tasks.extraction.pdf.assembly import Assembly
 from pincite.tasks.extraction.pdf.line_text import clean, hyphenated
@@ -28,7 +26,6 @@ from pincite.tasks.extraction.pdf.page_record import Sketch
 from pincite.tasks.extraction.pdf.pieces import pieces_of, turned
 from pincite.tasks.extraction.pdf.structure import find_headings, without_running_lines
 
-EXTRACTOR = "image"
 POINTS_PER_INCH = 72.0
 PLAUSIBLE_DPI = (30.0, 4800.0)
 FINE_DPI = 300.0  # a finer scan reads no better and costs tesseract time by its pixels
@@ -47,11 +44,6 @@ ORIENTATION, ON_SIDE = 0x0112, (5, 6, 7, 8)  # EXIF
 BOMBS = (Image.DecompressionBombError, Image.DecompressionBombWarning)
 # What Pillow's decoders raise on damaged files.
 DAMAGE = (OSError, SyntaxError, ValueError, EOFError, struct.error, KeyError, IndexError, TypeError)
-
-
-def current_version() -> str:
-    """What is stamped now; OCR decides the text, so its release is part of it."""
-    return f"2 tesseract-{tesseract.version()} pillow-{PIL.__version__}"
 
 
 def extract_image(
@@ -90,8 +82,6 @@ def extract_image(
         text=text,
         title=headings.largest,
         media_type=media_type,
-        extractor=EXTRACTOR,
-        extractor_version=current_version(),
         blocks=tuple(assembly.blocks),
         places=tuple(assembly.places),
         pages=tuple(assembly.pages),

@@ -1,46 +1,35 @@
-"""Which extractor reads a file: by suffix, and by content where the suffix is missing or lies.
+"""The table of formats: a row for each says all that the rest of Pincite knows of it.
 
-path → limits → format (suffix, content) → extractor → checks → Extraction
+A new format is a module with its extractor, a row here, and tests of it (docs/plugins.md). Packages add rows of their
+own by the entry point `pincite.extractors`.
 """
 
-import importlib
-import re
-import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from functools import cache
+from types import MappingProxyType
 
-from pincite.schemas.counting import counted
-from pincite.schemas.errors import (
-    Encrypted,
-    InvariantBroken,
-    LimitExceeded,
-    OcrUnavailable,
-    SourceChanged,
-    SourceUnavailable,
-    Unreadable,
-    Unsupported,
-)
-from pincite.schemas.records import Block, DocumentWarning, Extraction, Page, Place, Word
-from pincite.schemas.settings import Settings
-from pincite.tasks.extraction import user_extractors
-from pincite.tasks.extraction.base.interface import Extractor, Progress
-from pincite.tasks.extraction.sniffing import HEAD_BYTES, Sniffed, looks_binary, sniff
+from pincite.schemas.errors import UsageError
+from pincite.schemas.plugins import EXTRACTORS, installed, load, not_of_kind, package_of
+from pincite.tasks.extraction.base.signs import Sign, is_late_pdf, is_mail
 
-if TYPE_CHECKING:  # a worker loads only the parsers that it needs
-    from pincite.tasks.extraction.pdf.page_record import Sketch
+_OURS = "pincite.tasks.extraction."
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One row of the table: what users call it, its extractor as "module:function", its suffixes."""
+    """One row. Nothing of the extractor is imported before a file of the format is read."""
 
-    name: str
-    extractor: str
-    suffixes: tuple[str, ...]
+    name: str  # what users call it
+    extractor: str  # "package.module:function", an `Extractor`
+    suffixes: tuple[str, ...] = ()  # in lower case
+    version: str = (
+        ""  # stamped on each document; {name} stands for the release of a parser that decides the text
+    )
+    parsers: tuple[str, ...] = ()  # packages: another release of one makes a failed document worth an attempt
     textual: bool = False  # any text is a valid file of it: content can't prove the suffix wrong
+    pages: bool = False  # the extractor takes a `sketch` and shows its pages to it
+    signs: tuple[Sign, ...] = ()  # by which its files are known without their suffix
 
 
 # fmt: off
@@ -55,201 +44,268 @@ _PLAIN_SUFFIXES = (
 )
 # fmt: on
 
-FORMATS: dict[str, Format] = {
-    "pdf": Format("PDF", "pdf.reader:extract_pdf", (".pdf",)),
+_FORMATS: dict[str, Format] = {
+    "pdf": Format(
+        "PDF",
+        f"{_OURS}pdf.reader:extract_pdf",
+        (".pdf",),
+        version="3 pdfium-{pdfium}",
+        parsers=("pdfplumber", "pikepdf", "pypdfium2", "pillow", "pytesseract", "tesseract"),
+        pages=True,
+        signs=(Sign("a PDF", rb"%PDF-\d"), Sign("a PDF", test=is_late_pdf)),
+    ),
     "image": Format(
         "image",
-        "image:extract_image",
+        f"{_OURS}image:extract_image",
         (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"),
+        version="2 tesseract-{tesseract} pillow-{pillow}",
+        parsers=("pytesseract",),
+        pages=True,
+        signs=(
+            Sign("a PNG image", rb"\x89PNG\r\n\x1a\n"),
+            Sign("a JPEG image", rb"\xff\xd8\xff"),
+            Sign("a TIFF image", rb"II\*\x00|MM\x00\*|II\+\x00|MM\x00\+"),
+            Sign("a GIF image", rb"GIF8[79]a"),
+            Sign("a WebP image", rb"RIFF.{4}WEBP"),
+            # "BM" alone begins many an English text: the four reserved bytes decide.
+            Sign("a BMP image", rb"BM.{4}\x00{4}"),
+        ),
     ),
-    "docx": Format("Word", "office.docx:extract_docx", (".docx", ".docm", ".dotx")),
-    "pptx": Format("PowerPoint", "office.pptx:extract_pptx", (".pptx", ".pptm", ".ppsx", ".potx")),
-    "xlsx": Format("Excel", "office.spreadsheet:extract_xlsx", (".xlsx", ".xlsm", ".xltx")),
-    "ods": Format("OpenDocument spreadsheet", "office.spreadsheet:extract_ods", (".ods",)),
-    "epub": Format("EPUB", "web.epub:extract_epub", (".epub",)),
-    "delimited": Format("delimited text", "text.delimited:extract_delimited", (".csv", ".tsv"), textual=True),
-    "transcript": Format("transcript", "text.transcript:extract_transcript", (".vtt", ".srt"), textual=True),
-    "email": Format("e-mail", "web.email_message:extract_email", (".eml",), textual=True),
-    "json": Format("JSON", "text.json_records:extract_json", (".json", ".jsonl", ".ndjson"), textual=True),
-    "html": Format("HTML", "web.html:extract_html", (".html", ".htm", ".xhtml"), textual=True),
-    "markdown": Format("Markdown", "text.markdown:extract_markdown", (".md", ".markdown"), textual=True),
+    "docx": Format(
+        "Word",
+        f"{_OURS}pictured_office:extract_docx",
+        (".docx", ".docm", ".dotx"),
+        version="3",
+        parsers=("python-docx", "lxml", "pytesseract"),
+        signs=(Sign("a Word document", part="word/document.xml"),),
+    ),
+    "pptx": Format(
+        "PowerPoint",
+        f"{_OURS}pictured_office:extract_pptx",
+        (".pptx", ".pptm", ".ppsx", ".potx"),
+        version="3",
+        parsers=("python-pptx", "lxml", "pytesseract"),
+        signs=(Sign("a PowerPoint presentation", part="ppt/presentation.xml"),),
+    ),
+    "xlsx": Format(
+        "Excel",
+        f"{_OURS}office.spreadsheet:extract_xlsx",
+        (".xlsx", ".xlsm", ".xltx"),
+        version="2",
+        parsers=("openpyxl", "lxml"),
+        signs=(Sign("an Excel workbook", part="xl/workbook.xml"),),
+    ),
+    "ods": Format(
+        "OpenDocument spreadsheet",
+        f"{_OURS}office.spreadsheet:extract_ods",
+        (".ods",),
+        version="2",
+        parsers=("lxml",),
+        signs=(
+            Sign("an OpenDocument spreadsheet", mimetype=b"application/vnd.oasis.opendocument.spreadsheet"),
+        ),
+    ),
+    "epub": Format(
+        "EPUB",
+        f"{_OURS}web.epub:extract_epub",
+        (".epub",),
+        version="2",
+        parsers=("lxml",),
+        signs=(Sign("an EPUB book", part="META-INF/container.xml"),),
+    ),
+    "delimited": Format(
+        "delimited text",
+        f"{_OURS}text.delimited:extract_delimited",
+        (".csv", ".tsv"),
+        version="2",
+        parsers=("chardet",),
+        textual=True,
+    ),
+    "transcript": Format(
+        "transcript",
+        f"{_OURS}text.transcript:extract_transcript",
+        (".vtt", ".srt"),
+        version="2",
+        parsers=("chardet",),
+        textual=True,
+        signs=(Sign("a WebVTT transcript", rb"(\xef\xbb\xbf)?WEBVTT[ \t\r\n]", binary=False),),
+    ),
+    "email": Format(
+        "e-mail",
+        f"{_OURS}mail:extract_email",
+        (".eml",),
+        version="2",
+        parsers=("chardet", "lxml"),
+        textual=True,
+        signs=(Sign("an e-mail message", test=is_mail, binary=False),),
+    ),
+    "mbox": Format(
+        "mail folder",
+        f"{_OURS}mail:extract_mbox",
+        (".mbox", ".mbx"),
+        version="2",
+        parsers=("chardet", "lxml"),
+        textual=True,
+    ),
+    "msg": Format(
+        "Outlook message",
+        f"{_OURS}mail:extract_msg",
+        (".msg",),
+        version="2",
+        parsers=("python-oxmsg", "chardet", "lxml"),
+        # [MS-OXMSG] 2.4: every Outlook message has this stream.
+        signs=(Sign("an Outlook message", stream="__properties_version1.0"),),
+    ),
+    "doc": Format(
+        "Word of before 2007",
+        f"{_OURS}old_office:extract_doc",
+        (".doc", ".dot"),
+        version="1 {libreoffice}",
+        parsers=("python-docx", "lxml"),
+        signs=(Sign("a Word document of before 2007", stream="WordDocument"),),
+    ),
+    "ppt": Format(
+        "PowerPoint of before 2007",
+        f"{_OURS}old_office:extract_ppt",
+        (".ppt", ".pps", ".pot"),
+        version="1 {libreoffice}",
+        parsers=("python-pptx", "lxml"),
+        signs=(Sign("a PowerPoint presentation of before 2007", stream="PowerPoint Document"),),
+    ),
+    "xls": Format(
+        "Excel of before 2007",
+        f"{_OURS}old_office:extract_xls",
+        (".xls", ".xlt"),
+        version="1 {libreoffice}",
+        parsers=("xlrd", "openpyxl", "lxml"),
+        signs=(
+            Sign("an Excel workbook of before 2007", stream="Workbook\0"),
+            Sign("an Excel workbook of before 1997", stream="Book\0"),
+        ),
+    ),
+    "rtf": Format(
+        "Rich Text",
+        f"{_OURS}old_office:extract_rtf",
+        (".rtf",),
+        version="1 {libreoffice}",
+        parsers=("striprtf", "python-docx", "lxml"),
+        signs=(Sign("a Rich Text document", rb"\s{0,9}\{\\rtf", binary=False),),
+    ),
+    "odt": Format(
+        "OpenDocument text",
+        f"{_OURS}office.odf_document:extract_odt",
+        (".odt", ".ott"),
+        version="1",
+        parsers=("lxml",),
+        signs=(Sign("an OpenDocument text", mimetype=b"application/vnd.oasis.opendocument.text"),),
+    ),
+    "odp": Format(
+        "OpenDocument presentation",
+        f"{_OURS}office.odf_document:extract_odp",
+        (".odp", ".otp", ".odg"),
+        version="1",
+        parsers=("lxml",),
+        signs=(
+            Sign("an OpenDocument presentation", mimetype=b"application/vnd.oasis.opendocument.presentation"),
+            Sign("an OpenDocument drawing", mimetype=b"application/vnd.oasis.opendocument.graphics"),
+        ),
+    ),
+    "notebook": Format(
+        "notebook",
+        f"{_OURS}text.notebook:extract_notebook",
+        (".ipynb",),
+        version="1",
+        parsers=("chardet",),
+        textual=True,
+    ),
+    "zip": Format(
+        "ZIP archive",
+        f"{_OURS}archive:extract_zip",
+        (".zip",),
+        version="1",
+    ),
+    "json": Format(
+        "JSON",
+        f"{_OURS}text.json_records:extract_json",
+        (".json", ".jsonl", ".ndjson"),
+        version="2",
+        parsers=("chardet",),
+        textual=True,
+    ),
+    "html": Format(
+        "HTML",
+        f"{_OURS}web.html:extract_html",
+        (".html", ".htm", ".xhtml"),
+        version="3 lxml {lxml} trafilatura {trafilatura}",
+        parsers=("chardet",),
+        textual=True,
+        signs=(
+            Sign(
+                "an HTML page",
+                rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*(?i:<!doctype\s+html|<html\b)",
+                binary=False,
+            ),
+        ),
+    ),
+    "markdown": Format(
+        "Markdown",
+        f"{_OURS}text.markdown:extract_markdown",
+        (".md", ".markdown"),
+        version="2 markdown-it-py {markdown-it-py}",
+        parsers=("chardet",),
+        textual=True,
+    ),
     "plain": Format(
         "plain text",
-        "text.plain:extract_plain",
+        f"{_OURS}text.plain:extract_plain",
         _PLAIN_SUFFIXES,
+        version="2",
+        parsers=("chardet",),
         textual=True,
     ),
 }
 
-WITH_PAGES = ("pdf", "image")  # formats whose extractors take a sketch
 
-_BY_SUFFIX = {suffix: key for key, format_ in FORMATS.items() for suffix in format_.suffixes}
-_SUFFIX = re.compile(r"\.(?=.*[a-z])[a-z0-9_+-]{1,12}")
-"""What counts as a suffix: "report.2024" and "Dr. Okonkwo" have none."""
+@cache
+def formats() -> Mapping[str, Format]:
+    """All rows by key, the name of the extractor in the ledger: the product's, then those of plug-ins.
 
-
-def extract(path: Path, settings: Settings, progress: Progress, sketch: "Sketch | None" = None) -> Extraction:
-    """What the extractor of this file's format reads from it, checked.
-
-    `sketch` takes what the product's own extractors of formats with pages see of them.
-
-    Raises `Unsupported` for a format that no extractor reads, `Unreadable` for an empty file or one without
-    a letter or digit in it, `LimitExceeded`, `SourceChanged` for a file that is gone, `InvariantBroken` when
-    the extractor's offsets contradict its text, and what the extractor raises.
+    Raises `UsageError` for a plug-in that can't be loaded or that takes a key or another plug-in's suffix.
     """
-    _check_source(path, settings.limits.source_bytes)
-    address = settings.extractors.get(path.suffix.lower())
-    key, warnings = ("", ()) if address else _choose(path)
-    extractor = _of_own(address) if address else _load(FORMATS[key])
-    if sketch is not None and key in WITH_PAGES:
-        extractor = partial(cast(Callable[..., Extraction], extractor), sketch=sketch)
-    extraction = extractor(path, settings, progress)
-    check_extraction(extraction)
-    return replace(extraction, warnings=(*warnings, *extraction.warnings)) if warnings else extraction
-
-
-def current_version(extractor: str) -> str | None:
-    """What an extractor of the product, a key of `FORMATS`, stamps now; None for one that can't run here."""
-    module, _ = FORMATS[extractor].extractor.split(":")
-    loaded = importlib.import_module(f"pincite.tasks.extraction.{module}")
-    try:
-        version: str = loaded.current_version() if extractor == "image" else loaded.EXTRACTOR_VERSION
-    except OcrUnavailable:
-        return None
-    return version
-
-
-def check_extraction(extraction: Extraction) -> None:
-    """Raises when an extraction is not fit to be chunked: no text, or offsets that contradict the text."""
-    text = extraction.text
-    if not any(character.isalnum() for character in text):
-        raise Unreadable("no text: nothing in this document has a letter or a digit" + _because(extraction))
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvariantBroken(
-            f"{extraction.extractor} returned a lone surrogate at character {error.start}: not text"
-        ) from error
-    for name, spans, apart in (
-        ("block", extraction.blocks, True),
-        ("page", extraction.pages, True),
-        ("word", extraction.words, True),
-        ("place", extraction.places, False),
-    ):
-        _check_spans(extraction.extractor, name, spans, len(text), apart)
-
-
-def _check_spans(
-    extractor: str, name: str, spans: Sequence[Block | Page | Word | Place], length: int, apart: bool
-) -> None:
-    """Spans lie inside the text and in its order; `apart`: without overlap."""
-    floor = 0
-    for number, span in enumerate(spans):
-        if not floor <= span.start <= span.end <= length:
-            raise InvariantBroken(
-                f"{extractor} returned {name} {number} at [{span.start}, {span.end}), which must lie in "
-                f"[{floor}, {length}]: outside the text or out of order"
+    rows = dict(_FORMATS)
+    for name, point in installed(EXTRACTORS).items():
+        registered = load(EXTRACTORS, name)
+        if not isinstance(registered, Format):
+            if not callable(registered):
+                raise not_of_kind(EXTRACTORS, name, registered, "a Format nor an extractor")
+            registered = Format(name, point.value)
+        if name in _FORMATS:
+            raise UsageError(
+                f"{package_of(point)} registers the extractor {name}, which is one of Pincite's own"
             )
-        floor = span.end if apart else span.start
+        if not registered.version:
+            registered = replace(registered, version=point.dist.version if point.dist else "1")
+        rows[name] = registered
+    _suffixes(rows)
+    return MappingProxyType(rows)
 
 
-def _because(extraction: Extraction) -> str:
-    """The warnings of an extraction without text are the reasons for it."""
-    reasons = "; ".join(warning.message for warning in extraction.warnings[:3])
-    return f" ({reasons})" if reasons else ""
+def key_of(suffix: str) -> str:
+    """The key of the row that reads files of this suffix, "" where none does. A plug-in comes before the product."""
+    return _known_suffixes().get(suffix, "")
 
 
-def _check_source(path: Path, limit_bytes: int) -> None:
-    try:
-        status = path.stat()
-    except FileNotFoundError as error:
-        raise SourceChanged("the file is gone; the next run counts it as deleted") from error
-    except OSError as error:
-        raise SourceUnavailable(f"the file can't be opened: {error.strerror}") from error
-    if not stat.S_ISREG(status.st_mode):
-        # Opening a FIFO would wait for a writer that never comes.
-        raise Unsupported("not a regular file (a folder, device, socket or pipe)")
-    if status.st_size == 0:
-        raise Unreadable("empty file: 0 bytes")
-    if status.st_size > limit_bytes:
-        raise LimitExceeded(
-            f"the file has {counted(status.st_size, 'byte')}, over the limit of {limit_bytes:,} (limits.source_bytes)"
-        )
+@cache
+def _known_suffixes() -> Mapping[str, str]:
+    return _suffixes(formats())
 
 
-def _choose(path: Path) -> tuple[str, tuple[DocumentWarning, ...]]:
-    """(key of the format table, warnings). The suffix decides unless the content proves it wrong."""
-    suffix = path.suffix.lower() if _SUFFIX.fullmatch(path.suffix.lower()) else ""
-    by_suffix = _BY_SUFFIX.get(suffix, "")
-    sniffed = _sniff(path)
-    if sniffed.key == "encrypted":
-        raise Encrypted("an Office file behind a password; save it without one")
-    textual = bool(by_suffix) and FORMATS[by_suffix].textual
-    if sniffed.key and (sniffed.binary or not textual):
-        return sniffed.key, _mismatch(suffix, by_suffix, sniffed)
-    if by_suffix and (textual or not sniffed.seen):
-        return by_suffix, ()
-    if not suffix and not sniffed.seen and not _binary(path):
-        return "plain", ()
-    raise Unsupported(_unsupported(path, suffix, sniffed))
-
-
-def _sniff(path: Path) -> Sniffed:
-    try:
-        return sniff(path)
-    except FileNotFoundError as error:
-        raise SourceChanged("the file is gone; the next run counts it as deleted") from error
-    except OSError as error:
-        raise SourceUnavailable(f"the file can't be read: {error.strerror}") from error
-
-
-def _mismatch(suffix: str, by_suffix: str, sniffed: Sniffed) -> tuple[DocumentWarning, ...]:
-    if not suffix or by_suffix == sniffed.key:
-        return ()
-    return (DocumentWarning("format-mismatch", f"named {suffix} but holds {sniffed.seen}; read as that"),)
-
-
-def _binary(path: Path) -> bool:
-    with path.open("rb") as file:
-        return looks_binary(file.read(HEAD_BYTES))
-
-
-def _unsupported(path: Path, suffix: str, sniffed: Sniffed) -> str:
-    seen = sniffed.seen
-    if not seen:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-        seen = f"binary data that begins with {head[:8].hex(' ')}" if looks_binary(head) else "text"
-    named = f"{suffix} file" if suffix else "file without a suffix"
-    remedy = "; if it is plain text, name it .txt" if seen == "text" else ""
-    return f"unsupported format: a {named} that holds {seen}{remedy}. Formats that are read: {_readable()}"
-
-
-def _readable() -> str:
-    """All formats with their suffixes; of plain text, the first few."""
-    return ", ".join(
-        f"{format_.name} ({' '.join(format_.suffixes[:8])}{' …' if len(format_.suffixes) > 8 else ''})"
-        for format_ in FORMATS.values()
-    )
-
-
-def _load(format_: Format) -> Extractor:
-    """Imported now: a worker loads only the parsers that it needs."""
-    module, function = format_.extractor.split(":")
-    return cast(Extractor, getattr(importlib.import_module(f"pincite.tasks.extraction.{module}"), function))
-
-
-def _of_own(address: str) -> Extractor:
-    """Stamps the address and the version of its file, so that no name of the user's is taken for one of ours."""
-    extractor, version = user_extractors.load(address)
-
-    def extract_and_stamp(path: Path, settings: Settings, progress: Progress) -> Extraction:
-        read: object = extractor(path, settings, progress)
-        if not isinstance(read, Extraction):
-            raise InvariantBroken(
-                f"the extractor {address} returned a {type(read).__name__}, "
-                "and not a pincite.schemas.records.Extraction"
-            )
-        return replace(read, extractor=address, extractor_version=version)
-
-    return extract_and_stamp
+def _suffixes(rows: Mapping[str, Format]) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for key, row in rows.items():
+        for suffix in row.suffixes:
+            other = found.get(suffix, key)
+            if other != key and other not in _FORMATS:
+                raise UsageError(f"two plug-ins read {suffix}: {other} and {key}. Uninstall one of them")
+            found[suffix] = key
+    return found

@@ -1,12 +1,21 @@
-"""What a file is by its content: its first bytes, and the names inside a ZIP container."""
+"""What a file is by its content: its first bytes, and the names inside a ZIP container.
+
+The signs of a format stand in its row of `registry`; here are those of what no extractor reads.
+"""
 
 import mmap
 import re
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from pincite.tasks.extraction.base.signs import Sign
+from pincite.tasks.extraction.registry import formats
+
 HEAD_BYTES = 4096
+_TEXT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,55 +24,29 @@ class Sniffed:
 
     key: str
     seen: str  # in words, for messages
-    binary: bool = True  # False when the sign is only text that a text file may hold as well
+    binary: bool = True  # as in `Sign`
 
 
 _NOTHING = Sniffed("", "")
 
-_SIGNATURES: tuple[tuple[re.Pattern[bytes], Sniffed], ...] = tuple(
-    (re.compile(pattern, re.DOTALL), sniffed)
-    for pattern, sniffed in (
-        (rb"%PDF-\d", Sniffed("pdf", "a PDF")),
-        (rb"\x89PNG\r\n\x1a\n", Sniffed("image", "a PNG image")),
-        (rb"\xff\xd8\xff", Sniffed("image", "a JPEG image")),
-        (rb"II\*\x00|MM\x00\*|II\+\x00|MM\x00\+", Sniffed("image", "a TIFF image")),
-        (rb"GIF8[79]a", Sniffed("image", "a GIF image")),
-        (rb"RIFF.{4}WEBP", Sniffed("image", "a WebP image")),
-        # "BM" alone begins many an English text: the four reserved bytes decide.
-        (rb"BM.{4}\x00{4}", Sniffed("image", "a BMP image")),
-        (rb"\x7fELF|MZ.{62}", Sniffed("", "a program")),
-        (rb"\x1f\x8b", Sniffed("", "gzip data")),
-        (rb"7z\xbc\xaf\x27\x1c", Sniffed("", "a 7-Zip archive")),
-        (rb"Rar!\x1a\x07", Sniffed("", "a RAR archive")),
-        (rb"BZh\d1AY", Sniffed("", "bzip2 data")),
-        (rb"\xfd7zXZ\x00", Sniffed("", "XZ data")),
-        (rb"SQLite format 3\x00", Sniffed("", "an SQLite database")),
-        (rb"PAR1", Sniffed("", "a Parquet file")),
-        (rb"ID3|\xff[\xfb\xf3\xf2]", Sniffed("", "MP3 audio")),
-        (rb"RIFF.{4}WAVE", Sniffed("", "WAV audio")),
-        (rb"OggS\x00", Sniffed("", "Ogg audio or video")),
-        (rb".{4}ftyp", Sniffed("", "MP4 audio or video")),
-        (rb"\{\\rtf", Sniffed("", "an RTF document", binary=False)),
-        (rb"%!PS", Sniffed("", "PostScript", binary=False)),
-        (rb"(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*(?i:<!doctype\s+html|<html\b)",
-         Sniffed("html", "an HTML page", binary=False)),
-        (rb"(\xef\xbb\xbf)?WEBVTT[ \t\r\n]", Sniffed("transcript", "a WebVTT transcript", binary=False)),
-    )
-)  # fmt: skip
-
+_UNREAD = (
+    Sign("a program", rb"\x7fELF|MZ.{62}"),
+    Sign("gzip data", rb"\x1f\x8b"),
+    Sign("a 7-Zip archive", rb"7z\xbc\xaf\x27\x1c"),
+    Sign("a RAR archive", rb"Rar!\x1a\x07"),
+    Sign("bzip2 data", rb"BZh\d1AY"),
+    Sign("XZ data", rb"\xfd7zXZ\x00"),
+    Sign("an SQLite database", rb"SQLite format 3\x00"),
+    Sign("a Parquet file", rb"PAR1"),
+    Sign("MP3 audio", rb"ID3|\xff[\xfb\xf3\xf2]"),
+    Sign("WAV audio", rb"RIFF.{4}WAVE"),
+    Sign("Ogg audio or video", rb"OggS\x00"),
+    Sign("MP4 audio or video", rb".{4}ftyp"),
+    Sign("PostScript", rb"%!PS", binary=False),
+)
 _OLE2 = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-_ZIP_PARTS = {
-    "word/document.xml": Sniffed("docx", "a Word document"),
-    "ppt/presentation.xml": Sniffed("pptx", "a PowerPoint presentation"),
-    "xl/workbook.xml": Sniffed("xlsx", "an Excel workbook"),
-    "META-INF/container.xml": Sniffed("epub", "an EPUB book"),
-}
-_ODS = Sniffed("ods", "an OpenDocument spreadsheet")
-_ODF = Sniffed("", "an OpenDocument file that is no spreadsheet")
-_MAIL_HEADERS = re.compile(
-    rb"(?:Return-Path|Received|From|To|Date|Subject|Message-ID|MIME-Version|Delivered-To|X-[\w-]+):", re.I
-)
+_ODF = b"application/vnd.oasis.opendocument."
 
 
 def sniff(path: Path) -> Sniffed:
@@ -74,15 +57,20 @@ def sniff(path: Path) -> Sniffed:
         return _sniff_zip(path)
     if head.startswith(_OLE2):
         return _sniff_ole2(path)
-    for pattern, sniffed in _SIGNATURES:
+    for pattern, sniffed in _starts():
         if pattern.match(head):
             return sniffed
-    # Readers accept a PDF header anywhere in the first 1,024 bytes (ISO 32000-1, annex H.3.4.1).
-    if re.search(rb"%PDF-\d", head[:1024]) and b"\x00" in head:
-        return Sniffed("pdf", "a PDF")
-    if _is_mail(head):
-        return Sniffed("email", "an e-mail message", binary=False)
+    for key, sign in _signs():
+        if sign.test and sign.test(head):
+            return Sniffed(key, sign.seen, sign.binary)
     return _NOTHING
+
+
+def reads_as_text(path: Path) -> bool:
+    """Whether a file that begins like a binary format is text after all: a note about PDF files is no PDF."""
+    with path.open("rb") as file:
+        data = file.read(_TEXT_BYTES)
+    return b"\x00" not in data and not (data.startswith(b"%PDF-") and b"endobj" in data)
 
 
 def looks_binary(head: bytes) -> bool:
@@ -94,13 +82,18 @@ def looks_binary(head: bytes) -> bool:
     )
 
 
-def _is_mail(head: bytes) -> bool:
-    """Two header lines (RFC 5322) that only mail has, at the very start."""
-    if not _MAIL_HEADERS.match(head):
-        return False
-    header = head.split(b"\n\n")[0].split(b"\r\n\r\n")[0]
-    return bool(re.search(rb"^From:", header, re.I | re.M)) and bool(
-        re.search(rb"^(Message-ID|MIME-Version|Date):", header, re.I | re.M)
+def _signs() -> Iterator[tuple[str, Sign]]:
+    """(key of the format, sign): of all formats, then of what no extractor reads."""
+    yield from ((key, sign) for key, one in formats().items() for sign in one.signs)
+    yield from (("", sign) for sign in _UNREAD)
+
+
+@cache
+def _starts() -> tuple[tuple[re.Pattern[bytes], Sniffed], ...]:
+    return tuple(
+        (re.compile(sign.starts, re.DOTALL), Sniffed(key, sign.seen, sign.binary))
+        for key, sign in _signs()
+        if sign.starts
     )
 
 
@@ -115,21 +108,27 @@ def _sniff_zip(path: Path) -> Sniffed:
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
         # A damaged container: the suffix must decide, and its extractor says what is broken.
         return _NOTHING
-    if mimetype.startswith(b"application/vnd.oasis.opendocument."):
-        return _ODS if mimetype.endswith(b".spreadsheet") else _ODF
-    for part, sniffed in _ZIP_PARTS.items():
-        if part in names:
-            return sniffed
-    return Sniffed("", "a ZIP archive")
+    for key, sign in _signs():
+        if sign.mimetype and sign.mimetype == mimetype.removesuffix(b"-template"):
+            return Sniffed(key, sign.seen)
+    if mimetype.startswith(_ODF):
+        return Sniffed("", "an OpenDocument file of another kind")
+    for key, sign in _signs():
+        if sign.part and sign.part in names:
+            return Sniffed(key, sign.seen)
+    return Sniffed("zip", "a ZIP archive")
 
 
 def _sniff_ole2(path: Path) -> Sniffed:
     """An OLE2 file is a Word, Excel or PowerPoint file of before 2007, or a newer one behind a password."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        for key, sign in _signs():
+            if sign.stream and content.find(sign.stream.encode("utf-16-le")) >= 0:
+                return Sniffed(key, sign.seen)
         # [MS-OFFCRYPTO] 2.3: an encrypted package is a stream of this name in an OLE2 file.
         locked = content.find("EncryptedPackage".encode("utf-16-le")) >= 0
     return (
         Sniffed("encrypted", "an encrypted Office file")
         if locked
-        else Sniffed("", "an Office file of before 2007 (save it as .docx, .xlsx or .pptx)")
+        else Sniffed("", "an OLE2 file that is neither Office nor Outlook")
     )

@@ -11,16 +11,16 @@ from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 
-from pincite.encoders.models import Model
+from pincite.encoders.models import ModelName, model_here
 from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.errors import DocumentError, Failure, Unreadable
 from pincite.schemas.locators import char_fragment, overlapping, place_fragment
 from pincite.schemas.marks import MarkCounts, count_marks
 from pincite.schemas.records import Block, Chunk, Extraction, Page, Word
 from pincite.schemas.settings import Settings
-from pincite.tasks.chunking.chunk import chunk
+from pincite.tasks.chunking.by_model import chunks_for_model
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.extraction.pdf.page_record import Sheet, Sketch
-from pincite.tasks.extraction.registry import extract
 from pincite.tasks.sandbox.child import At
 from pincite.tasks.steps.prepare import document_title
 
@@ -34,7 +34,7 @@ class InspectionOrder:
 
     path: Path
     settings: Settings
-    model: Model
+    model: ModelName
     first: int
     last: int
 
@@ -131,8 +131,8 @@ def inspect(order: InspectionOrder, at: At) -> Inspection:
         stage = "chunk"
         at(stage, None)
         title = document_title(extraction, name)
-        wordpieces = WordPieces(order.model)
-        chunks = chunk(extraction, title, order.settings.chunker, wordpieces.count_many, order.model.window)
+        wordpieces = WordPieces(model_here(order.model))
+        chunks = chunks_for_model(extraction, title, order.settings.chunker, wordpieces).chunks
         if not chunks:
             raise Unreadable("no text: nothing in it that could be quoted")
     except DocumentError as error:

@@ -16,6 +16,7 @@ import pypdfium2 as pdfium
 
 from pincite.schemas.records import Page
 from pincite.schemas.settings import Settings
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.extraction.pages.layout import WordBox, reading_order
 from pincite.tasks.extraction.pdf.open import open_pdf
 from pincite.tasks.extraction.pdf.page import PageContent, read
@@ -23,7 +24,6 @@ from pincite.tasks.extraction.pdf.page_image import page_image
 from pincite.tasks.extraction.pdf.page_record import Corners, Sketch, WordArea
 from pincite.tasks.extraction.pdf.pdfplumber_check import SecondReader
 from pincite.tasks.extraction.pdf.words import read_layer
-from pincite.tasks.extraction.registry import extract
 from pincite.tasks.sandbox.child import At
 
 # One sign is a word in scripts without spaces: Chinese, Japanese, Thai, Lao, Khmer, Burmese.

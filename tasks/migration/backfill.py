@@ -18,7 +18,6 @@ from pincite.schemas.errors import Failure, VersionGone
 from pincite.schemas.records import Chunk, Extraction, Job, Prepared
 from pincite.storage.documents.extractions import extraction_of
 from pincite.storage.documents.rows import StoredRows
-from pincite.storage.locks.run_lock import holder, patient
 from pincite.storage.migration.cut_over import Difference, missing, publish_copies, switch, tidy
 from pincite.storage.migration.state import Migration, State, in_the_way
 from pincite.storage.runs.invariants import vector_problems
@@ -106,7 +105,7 @@ class Builder:
         began = time.monotonic()
         copies = reader.copies(batch)
         took_s = time.monotonic() - began
-        with nullcontext() if held else patient(self._index.path):
+        with nullcontext() if held else self._index.lock.patient():
             publish_copies(self._index, self._migration, copies)
         self._tried |= {(one.document_id, one.revision) for one in batch}
         self._tell()
@@ -122,9 +121,9 @@ def finish(index: Index, migration: Migration, builder: Builder, to: Kept, state
     While the lock is held nothing is written, and who wants to write waits in turn: so it always comes to an end.
     """
     for left in reversed(range(ROUNDS)):
-        if busy := holder(index.path):
+        if busy := index.lock.holder():
             say(f"ready to switch, waiting for {busy}")
-        with patient(index.path):
+        with index.lock.patient():
             if _size(builder.missing()) <= SHORT_CHUNKS or not left:
                 builder.catch_up(held=True)
                 tidy(index, migration, to.space_id)

@@ -8,14 +8,14 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from pincite.encoders.models import Model
+from pincite.encoders.models import ModelName, model_here
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.records import UNFIT, Chunk, DocumentWarning, Extraction, Prepared, Space
-from pincite.schemas.settings import DEFAULT_CHUNKER
-from pincite.tasks.chunking.chunk import chunk
+from pincite.tasks.chunking.by_model import ModelChunks, chunks_for_model, unfit_warnings
 from pincite.tasks.sandbox.child import At
 from pincite.tasks.steps.embed import EmbedOrder, embed
 from pincite.tasks.steps.lexical import term_frequencies
-from pincite.tasks.steps.prepare import unfit_warnings, wordpieces_of
+from pincite.tasks.steps.prepare import wordpieces_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Known:
 class DeriveOrder:
     """Documents of one batch. With `embed` off they keep the vectors that they have."""
 
-    model: Model
+    model: ModelName
     space: Space
     documents: tuple[Known, ...]
     embed: bool = True
@@ -63,21 +63,22 @@ def derive(order: DeriveOrder, at: At) -> tuple[Derived, ...]:
 
 
 def _chunked(order: DeriveOrder, known: Known) -> Derived:
-    pieces = wordpieces_of(order.model)
+    model = model_here(order.model)
+    pieces = wordpieces_of(model)
     if known.extraction is None:
         counts = pieces.count_many([one.text for one in known.chunks])
-        window = order.model.window
+        window = model.window
         chunks = tuple(
             replace(one, tokens=tokens, over_window=tokens > window)
             for one, tokens in zip(known.chunks, counts, strict=True)
         )
-        if order.space.chunker == DEFAULT_CHUNKER and any(one.over_window for one in chunks):
+        made = ModelChunks(chunks, unfit_warnings(chunks, pieces))
+        over = not made.unfit and any(one.over_window for one in chunks)
+        if is_whole(order.space.chunker) and over:
             return Derived(known.document_id, (), (), None)
     else:
-        chunks = chunk(
-            known.extraction, known.title, order.space.chunker, pieces.count_many, order.model.window
-        )
-    return Derived(known.document_id, chunks, term_frequencies(chunks), None, unfit_warnings(chunks, pieces))
+        made = chunks_for_model(known.extraction, known.title, order.space.chunker, pieces)
+    return Derived(known.document_id, made.chunks, term_frequencies(made.chunks), None, made.unfit)
 
 
 def prepared_with(derived: Derived, extraction: Extraction) -> Prepared:

@@ -4,10 +4,10 @@ forward: begin or go on, to the switch or to the word for it     switch: go on w
 rollback: back to the space before     abort: drop the new space     remove-old: drop the space before
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal
 
 from pincite.encoders.models import resolve_model
 from pincite.schemas.errors import UsageError
@@ -25,7 +25,6 @@ from pincite.storage.snapshots.spaces import spaces_of
 from pincite.tasks.steps.plan import space_of
 
 Way = Literal["forward", "switch", "rollback", "abort", "remove-old"]
-WAYS: tuple[Way, ...] = get_args(Way)
 Say = Callable[[str], None]
 
 
@@ -44,6 +43,19 @@ class MigrationOptions:
     model: str = ""  # to move to; "" is that of what was begun, of the settings, or of the index
     chunker: str = ""
     say: Say = field(default=lambda _line: None)
+
+    def parameters(self) -> dict[str, Any]:
+        """As the Prefect flow takes them, in JSON."""
+        return {
+            "model": self.model or None,
+            "chunker": self.chunker or None,
+            "throttle": self.throttle,
+            "waive": list(self.waive),
+            "questions": str(self.questions or ""),
+            "force": self.force,
+            "keep_days": self.keep_days,
+            "switch": self.switch,
+        }
 
 
 def heading(index: Index, settings: Settings, choice: MigrationOptions) -> Settings:
@@ -67,12 +79,7 @@ def require(index: Index, way: Way, settings: Settings, choice: MigrationOptions
     _check(choice)
     if way == "forward":
         return _is_due(index, settings, choice)
-    {
-        "switch": require_under_way,
-        "rollback": require_switched,
-        "abort": require_abortable,
-        "remove-old": require_old_space,
-    }[way](index)
+    VERBS[way].require(index)
     return True
 
 
@@ -97,11 +104,35 @@ def require_switched(index: Index) -> Migration:
     return migration
 
 
-def is_level(path: Path) -> bool:
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """What can be asked of a migration that was begun."""
+
+    words: str  # for a person, of the spaces {old} and {new}
+    effect: str
+    require: Callable[[Index], object]  # raises `UsageError` when it does not fit how the migration stands
+
+
+VERBS: Mapping[Way, Verb] = {
+    "switch": Verb("Switch to {new}", "Goes on with what waits for the word.", require_under_way),
+    "rollback": Verb(
+        "Roll back to {old}", "Switches back to the space before, once it has caught up.", require_switched
+    ),
+    "abort": Verb(
+        "Give up the migration to {new}", "Drops the new space; the index stays.", require_abortable
+    ),
+    "remove-old": Verb(
+        "Remove the old space",
+        "Removes the space before the switch: there is no way back then.",
+        require_old_space,
+    ),
+}
+
+
+def is_level(index: Index) -> bool:
     """Whether the way back needs no work: the old space has all that the one has that is searched."""
-    with Index.open(path) as index:
-        migration = require_switched(index)
-        return not missing(index, migration, migration.source.space_id)
+    migration = require_switched(index)
+    return not missing(index, migration, migration.source.space_id)
 
 
 def _is_due(index: Index, settings: Settings, choice: MigrationOptions) -> bool:

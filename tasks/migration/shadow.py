@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pincite.encoders.models import Model, resolve_model
+from pincite.encoders.models import Model, name_of, resolve_model
+from pincite.schemas.chunkers import is_whole
 from pincite.schemas.errors import (
     ChildFailed,
     DocumentError,
@@ -17,7 +18,6 @@ from pincite.schemas.errors import (
     WorkerDied,
 )
 from pincite.schemas.records import Extraction, Space
-from pincite.schemas.settings import DEFAULT_CHUNKER
 from pincite.storage.segments.arrow_rows import Blocked, Copy, Finished, copy_of
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.spaces import Kept, spaces_of
@@ -38,6 +38,7 @@ from pincite.tasks.steps.publish import check_invariants
 
 EMBEDDER_MEMORY_BYTES = 6 << 30
 PROBES_S = 120.0
+TRIES = 3  # of texts that are no document's, when the child is killed
 CHUNK_S = 2.0  # allowance for a chunk: the slowest model takes .25 s CPU, on a machine that does more besides
 
 _logger = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class Standby:
 @contextmanager
 def standby(kept: Kept, live: Space, model: Model, family: str, deadline_s: float) -> Iterator[Standby]:
     """With a child process of its own, which loads the model when the first document comes."""
-    first = ("embed", EmbedOrder(model, ()))
+    first = ("embed", EmbedOrder(name_of(model), ()))
     with pool(1, EMBEDDER_MEMORY_BYTES, family, first=first) as children:
         made = _Children(children, model, kept.space, deadline_s)
         yield Standby(kept, live, made, made.embed)
@@ -77,7 +78,7 @@ class _Children:
     """Derives in a child process. When it ends in a batch, each document is tried alone: one is to blame.
 
     A crash with one document is no proof against it, since whoever killed the child may not have meant it: it is to
-    blame when it ends a second one.
+    blame when it ends a second one alone.
     """
 
     def __init__(self, children: Pool, model: Model, space: Space, deadline_s: float) -> None:
@@ -85,6 +86,7 @@ class _Children:
         self._model = model
         self._space = space
         self._deadline_s = deadline_s
+        self._crashed: set[str] = set()  # documents that ended a child alone
 
     def __call__(self, documents: Sequence[Known], embed: bool) -> Sequence[Derived | Failure]:
         try:
@@ -95,16 +97,21 @@ class _Children:
             return [self._alone(one, embed) for one in documents]
 
     def _alone(self, document: Known, embed: bool) -> Derived | Failure:
-        try:
-            return self._run([document], embed)[0]
-        except StageFailed as error:
-            return error.failure
+        failure: Failure | None = None
+        while failure is None:
+            try:
+                return self._run([document], embed)[0]
+            except StageFailed as error:
+                if error.failure.kind != WorkerDied.kind or document.document_id in self._crashed:
+                    failure = error.failure
+                self._crashed.add(document.document_id)
+        return failure
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
         return embed_in(self._pool, self._model, texts)
 
     def _run(self, documents: Sequence[Known], embed: bool) -> Sequence[Derived | Failure]:
-        order = DeriveOrder(self._model, self._space, tuple(documents), embed)
+        order = DeriveOrder(name_of(self._model), self._space, tuple(documents), embed)
         deadline_s = self._deadline_s + CHUNK_S * sum(len(one.chunks) for one in documents)
         made: tuple[Derived, ...] = self._pool.run("derive", order, deadline_s)
         return made
@@ -134,11 +141,14 @@ def standbys(index: Index, family: str, deadline_s: float) -> Iterator[list[Stan
 
 def embed_in(children: Pool, model: Model, texts: Sequence[str]) -> np.ndarray:
     """float32 [texts, dimension], of texts that are no document's. Raises `ChildFailed` when there is no result."""
-    try:
-        vectors: np.ndarray = children.run("embed", EmbedOrder(model, tuple(texts)), PROBES_S)
-    except StageFailed as error:
-        raise ChildFailed(f"{model.name} gives no vectors: {error.failure.reason}") from error
-    return vectors
+    for left in reversed(range(TRIES)):
+        try:
+            vectors: np.ndarray = children.run("embed", EmbedOrder(name_of(model), tuple(texts)), PROBES_S)
+            return vectors
+        except StageFailed as error:
+            if not left or error.failure.kind != WorkerDied.kind:
+                raise ChildFailed(f"{model.name} gives no vectors: {error.failure.reason}") from error
+    raise AssertionError("the last try returns or raises")
 
 
 def model_of(kept: Kept) -> Model:
@@ -191,7 +201,7 @@ def made_copy(
     vectors = stored if derived.vectors is None else derived.vectors
     prepared = prepared_with(derived, extraction)
     try:
-        check_invariants(prepared, vectors, space.dimension, space.chunker == DEFAULT_CHUNKER)
+        check_invariants(prepared, vectors, space.dimension, is_whole(space.chunker))
         return copy_of(replace(one, prepared=prepared, vectors=vectors), standby.kept.space_id, space)
     except (DocumentError, ValueError) as error:
         return blocked(standby, one, str(error))

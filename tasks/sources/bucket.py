@@ -2,25 +2,27 @@
 
 A store's own word for a version, the ETag, tells whether an object changed; where it has none, size and time of the
 last change do. Only what differs is downloaded, 1 MiB at a time, hashed on the way, and kept until the child process
-that extracts it has read it (`download_cache`); the child downloads only what was not kept (`at_hand`). Credentials
-are those that the store's own tools use (environment, `~/.aws`); they are neither settings of ours nor part of the
-URL.
+that extracts it has read it (`download_cache`); what was not kept is downloaded again by a child that has the keys
+and parses nothing (`tasks.steps.fetch`). Credentials are those that the store's own tools use (environment,
+`~/.aws`); they are neither settings of ours nor part of the URL.
 """
 
 import hashlib
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from pincite.schemas.errors import DocumentError, SourceChanged, SourceError, SourceUnavailable, UsageError
+from pincite.schemas.plugins import SOURCES, installed
 from pincite.schemas.records import Job, SourceFile
-from pincite.storage.objects.download_cache import Fetching, suffix_of
+from pincite.storage.objects.download_cache import Fetching
 from pincite.tasks.sources.folder import unreadable
+from pincite.tasks.sources.interface import opened_by_plugin
+from pincite.tasks.sources.left_out import is_left_out
 from pincite.tasks.sources.patterns import Patterns
 
 BLOCK_BYTES = 1 << 20
@@ -73,7 +75,7 @@ class Bucket:
     fetching: Fetching | None = None  # keeps what is downloaded; None keeps nothing
 
     def list_files(self) -> tuple[SourceFile, ...]:
-        """All objects below the URL, sorted by path, not hashed; without those of which a part begins with a dot.
+        """All objects below the URL, sorted by path, not hashed; without those of `left_out`.
 
         Raises `SourceError` when they can't all be listed.
         """
@@ -92,7 +94,7 @@ class Bucket:
         return tuple(sorted((file for file in files if file is not None), key=lambda file: file.path))
 
     def _file(self, path: str, info: Mapping[str, Any]) -> SourceFile | None:
-        hidden = any(part.startswith(".") for part in path.split("/"))
+        hidden = any(map(is_left_out, path.split("/")))
         folder_mark = path.endswith("/") and not info["size"]
         if hidden or folder_mark or not self.patterns.admit(path):
             return None
@@ -127,22 +129,11 @@ class Bucket:
         return replace(file, sha256=digest.hexdigest(), ctime_ns=file.ctime_ns if settled else 0)
 
 
-@contextmanager
-def at_hand(job: Job) -> Iterator[Path]:
-    """A file of this machine with the bytes of the document, for the block.
-
-    An object that was not kept is downloaded under its own suffix into the temporary folder of this process, which
-    is a child's own. Raises `SourceUnavailable` or `SourceChanged`.
-    """
-    if not is_url(job.absolute):
-        yield Path(job.absolute)
-        return
-    with tempfile.TemporaryDirectory(prefix="object-") as folder:
-        path = Path(folder) / f"object{suffix_of(job.path)}"
-        with path.open("wb") as file:
-            for block in _blocks(job.source, job.path, job.size_bytes):
-                file.write(block)
-        yield path
+def fetch_object(job: Job, into: Path) -> None:
+    """Writes the object of a document into a file. Raises `SourceUnavailable` or `SourceChanged`."""
+    with into.open("wb") as file:
+        for block in _blocks(job.source, job.path, job.size_bytes):
+            file.write(block)
 
 
 def download(address: str, path: str, into: Path, most_bytes: int) -> None:
@@ -182,6 +173,8 @@ def _reach(address: str) -> tuple[Any, str]:
     import fsspec  # here, so that who reads folders need not load it
 
     protocol = address.partition("://")[0]
+    if protocol in installed(SOURCES):
+        return opened_by_plugin(protocol, address)
     try:
         system, root = fsspec.core.url_to_fs(address, use_listings_cache=False, **_PATIENCE.get(protocol, {}))
     except ImportError as error:

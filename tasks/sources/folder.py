@@ -5,15 +5,15 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pincite.schemas.errors import SourceError
 from pincite.schemas.records import SourceFile
-from pincite.storage.locks.run_lock import LOCK_FILE
-from pincite.storage.segments.segment import sha256_of
-from pincite.storage.snapshots.index import LEDGER_FILE
+from pincite.schemas.settings import Limits
+from pincite.tasks.sources.left_out import is_index, is_left_out
 from pincite.tasks.sources.patterns import Patterns
+from pincite.tasks.sources.regular_file import NotReadable, digest_of, opened
 
 FRESH_S = 1.0
 """A file changed this shortly before it was hashed may change again within the clock tick of its file system:
@@ -28,32 +28,41 @@ class Folder:
 
     root: Path  # as `source_root` returned it
     patterns: Patterns
-    index: Path | None = None  # the folder of the index, which is none of the documents
+    excluded: Path | None = None  # the folder of the index, which is none of the documents
     follow_links_out: bool = True
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def address(self) -> str:
         return str(self.root)
 
     def list_files(self) -> tuple[SourceFile, ...]:
-        return list_files(self.root, self.index, self.patterns, self.follow_links_out)
+        return list_files(self.root, self.excluded, self.patterns, self.follow_links_out)
 
     def hashed(self, file: SourceFile) -> SourceFile:
         """The file with the hash of its bytes, or with the reason why it can't be read."""
         before = time.time()
         try:
-            digest = sha256_of(Path(file.absolute))
+            with opened(file.absolute, self.limits.source_bytes) as descriptor:
+                if out := self._leads_out(file, descriptor):
+                    return replace(file, unreadable=out, kind="unfit")
+                digest = digest_of(descriptor, self.limits)
+        except NotReadable as why:
+            return replace(file, unreadable=why.reason, kind=why.kind)
         except OSError as error:
             return replace(file, unreadable=f"can't be read: {error.strerror}")
-        if not self.follow_links_out and (out := _leads_out(os.path.realpath(self.root), file.absolute)):
-            return replace(
-                file, unreadable=out, kind="unfit"
-            )  # it was swapped for a link since it was listed
         settled = file.ctime_ns < (before - FRESH_S) * 1e9
         return replace(file, sha256=digest, ctime_ns=file.ctime_ns if settled else 0)
 
+    def _leads_out(self, file: SourceFile, descriptor: int) -> str:
+        """Why what was opened is not to be read: it may have been swapped for a link since it was listed."""
+        if self.follow_links_out:
+            return ""
+        itself = f"/proc/self/fd/{descriptor}"
+        return _leads_out(os.path.realpath(self.root), itself if os.path.exists(itself) else file.absolute)
 
-def source_root(source: Path, index: Path) -> Path:
+
+def source_root(source: Path, excluded: Path) -> Path:
     """The absolute folder. Raises `SourceError` unless it is one whose name can be stored, and not the index's."""
     try:
         info = source.stat()
@@ -66,7 +75,7 @@ def source_root(source: Path, index: Path) -> Path:
     if not stat.S_ISDIR(info.st_mode):
         raise SourceError(f"{source} is a file: name the folder that holds it")
     root = source.resolve()
-    if root == index.resolve():
+    if root == excluded.resolve():
         raise SourceError(f"{root} is the folder of the index itself: name the folder of the documents")
     if not _is_utf8(str(root)):
         raise SourceError(f"the name of the folder {str(root)!r} is not UTF-8: rename it")
@@ -79,7 +88,8 @@ def list_files(
     patterns: Patterns | None = None,
     follow_links_out: bool = True,
 ) -> tuple[SourceFile, ...]:
-    """All files below `root`, sorted by path, not hashed; without hidden ones, `excluded` and what `patterns` bar.
+    """All files below `root`, sorted by path, not hashed; without those of `left_out`,
+    `excluded` and what `patterns` bar.
 
     Links are followed, and each folder is entered once, under its own name if it has one below `root`: so a
     loop of links ends and none multiplies files; without `follow_links_out` a link whose end is not below `root` is
@@ -143,15 +153,14 @@ class _Walk:
             self._folders.append((prefix, path))
 
     def _enter(self, folder: str) -> list[os.DirEntry[str]]:
-        """The entries that are not hidden; none of a folder that was entered before, or of any index."""
+        """The entries that may be documents; none of a folder that was entered before, or of any index."""
         identity = _identity(os.stat(folder))
         if identity in self._entered:
             return []
         self._entered.add(identity)
         with os.scandir(folder) as entries:
-            found = [entry for entry in entries if not entry.name.startswith(".")]
-        of_an_index = {LEDGER_FILE, LOCK_FILE} <= {entry.name for entry in found}
-        return [] if of_an_index else found
+            found = [entry for entry in entries if not is_left_out(entry.name)]
+        return [] if is_index(folder, {entry.name for entry in found}) else found
 
 
 def _leads_out(bound: str, path: str) -> str:

@@ -37,18 +37,32 @@ def address_of(named: str) -> str:
     """
     if named.startswith(("file://", "local://")):
         named = unquote(urlsplit(named).path)
-    return require_url(named) if is_url(named) else str(Path(named).resolve())
+    return require_url(named) if is_url(named) else str(_at_home(named).resolve())
+
+
+def _at_home(named: str) -> Path:
+    """`~` is the home, as in a shell, which does not read settings."""
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:  # "~someone" whom the machine does not know is a name like any other
+        return Path(named)
 
 
 def open_source(
-    collection: Collection, index: Path, limits: Limits, keep: bool = False, follow_links_out: bool = True
+    collection: Collection,
+    excluded: Path,
+    limits: Limits,
+    fetching: Fetching | None = None,
+    follow_links_out: bool = True,
 ) -> Source:
     """The source of a collection. Raises `SourceError` for a folder that is not there.
 
-    With `keep` what is downloaded stays in the folder of the index for the rest of the run. `follow_links_out` is
-    as in `pincite.schemas.settings`.
+    `excluded` is this host's folder of the index, which is none of the documents. `fetching` keeps what is
+    downloaded for the rest of the run. `follow_links_out` is as in `pincite.schemas.settings`.
     """
     patterns = Patterns(collection.include, collection.exclude)
     if is_url(collection.source):
-        return Bucket(collection.source, patterns, limits.source_bytes, Fetching(index) if keep else None)
-    return Folder(source_root(Path(collection.source), index), patterns, index, follow_links_out)
+        return Bucket(collection.source, patterns, limits.source_bytes, fetching)
+    return Folder(
+        source_root(Path(collection.source), excluded), patterns, excluded, follow_links_out, limits
+    )

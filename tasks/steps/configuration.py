@@ -1,20 +1,21 @@
 """What settings mean for an index that is there: they follow its space where they name none."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from pincite.encoders.models import Model, resolve_model
 from pincite.encoders.terms import TOKENIZER
-from pincite.schemas.errors import ModelUnavailable
+from pincite.schemas.errors import ModelUnavailable, PinciteError
 from pincite.schemas.records import Configuration, Policy, Space
 from pincite.schemas.settings import PIPELINE_VERSION, Settings, completed, recipe
 from pincite.storage.queries.staleness import extractors_in_use
 from pincite.storage.snapshots.index import Index, has_index
 from pincite.storage.snapshots.spaces import Kept, spaces_of
-from pincite.tasks.extraction.registry import FORMATS, current_version
+from pincite.tasks.extraction.registry import formats
+from pincite.tasks.extraction.stamps import current_version
 from pincite.tasks.extraction.user_extractors import version_of
-from pincite.tasks.steps.plan import policy_of, space_of
+from pincite.tasks.steps.plan import NOTHING_MORE, UpdateRequest, policy_of, space_of
 
 
 def setting_of(given: str, model: Model) -> str:
@@ -23,23 +24,31 @@ def setting_of(given: str, model: Model) -> str:
     return str(model.folder) if folder.is_dir() and folder.resolve() == model.folder else model.name
 
 
-def resolved(index: Path, settings: Settings) -> Settings:
-    """The settings with model and chunker of the index where they name none, and the defaults for a new index.
-
-    Raises as `Index.open` does when what is there can't be read.
-    """
-    if not has_index(index):
-        return completed(settings)
-    with Index.open(index) as opened:
-        live = spaces_of(opened)[0]
+def resolved(index: Index, settings: Settings) -> Settings:
+    """The settings with model and chunker of the index where they name none."""
+    live = spaces_of(index)[0]
     return completed(settings, live.setting, live.space.chunker)
 
 
-def made_or_opened(index: Path, settings: Settings) -> Index:
-    """The index, made if there is none. Raises `SpaceMismatch` when the settings name another space."""
+def require_space_of(index: Index, settings: Settings) -> None:
+    """Raises `SpaceMismatch` when the settings name another space than the index is of."""
     whole = resolved(index, settings)
-    model = resolve_model(whole.model)
-    return Index.create(index, space_of(model, whole), setting_of(whole.model, model))
+    index.require_space(space_of(resolve_model(whole.model), whole))
+
+
+def made_or_opened(path: Path, settings: Settings) -> Index:
+    """The index, made if there is none. Raises `SpaceMismatch` when the settings name another space."""
+    if not has_index(path):
+        whole = completed(settings)
+        model = resolve_model(whole.model)
+        return Index.create(path, space_of(model, whole), setting_of(whole.model, model))
+    index = Index.open(path)
+    try:
+        require_space_of(index, settings)
+    except PinciteError:
+        index.close()
+        raise
+    return index
 
 
 def advice(settings: Settings, live: Kept) -> tuple[str, ...]:
@@ -62,15 +71,9 @@ def makeable(space: Space) -> bool:
     return (space.pipeline, space.tokenizer) == (PIPELINE_VERSION, TOKENIZER)
 
 
-def policy_for(
-    index: Index,
-    settings: Settings,
-    retry: tuple[str, ...] | None = None,
-    confirmed_deletions: int | None = None,
-    now: float | None = None,
-) -> Policy:
+def policy_for(index: Index, settings: Settings, request: UpdateRequest = NOTHING_MORE) -> Policy:
     """As `policy_of`; also what another version of its extractor made is taken up."""
-    policy = policy_of(settings, retry, confirmed_deletions, now)
+    policy = policy_of(settings, request)
     return replace(policy, extractors=current_versions(index, settings))
 
 
@@ -98,14 +101,14 @@ def current_versions(index: Index, settings: Settings) -> Mapping[str, str]:
     No module is looked for because an index names it: it may be another's. Before own extractors were stamped with
     their addresses, they had names of their own: what bears one is read again where the settings have extractors.
     """
-    addresses = set(settings.extractors.values())
-    versions = {name: _version_now(name, addresses) for name in extractors_in_use(index)}
+    versions = {name: _version_now(name, settings) for name in extractors_in_use(index)}
     return {name: version for name, version in versions.items() if version is not None}
 
 
-def _version_now(name: str, addresses: Set[str]) -> str | None:
-    if name in FORMATS:
+def _version_now(name: str, settings: Settings) -> str | None:
+    addresses = set(settings.extractors.values())
+    if name in formats():
         return current_version(name)
     if name in addresses:
-        return version_of(name) or None
+        return version_of(name, settings.folder) or None
     return "named by its address" if addresses and ":" not in name else None

@@ -1,20 +1,19 @@
 """Embed: the vectors of one document's chunks, in the child process that holds the model."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from pincite.encoders.embedding import Embedder, load_embedder
-from pincite.encoders.models import Model
+from pincite.encoders.models import ModelName, model_here
 from pincite.tasks.sandbox.child import At
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedOrder:
-    model: Model
-    texts: Sequence[str]
+    model: ModelName
+    texts: tuple[str, ...]
 
 
 def embed(order: EmbedOrder, at: At) -> np.ndarray:
@@ -24,5 +23,5 @@ def embed(order: EmbedOrder, at: At) -> np.ndarray:
 
 
 @lru_cache(maxsize=1)
-def _embedder(model: Model) -> Embedder:
-    return load_embedder(model)
+def _embedder(name: ModelName) -> Embedder:
+    return load_embedder(model_here(name))

@@ -3,9 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import version
-from pathlib import Path
 
 from pincite.encoders.models import Model
 from pincite.encoders.terms import TOKENIZER
@@ -14,14 +11,8 @@ from pincite.schemas.records import Collection, Policy, Space
 from pincite.schemas.settings import DEFAULT_CHUNKER, PIPELINE_VERSION, Settings, limits_digest, recipe
 from pincite.storage.runs.collections import agree
 from pincite.tasks.chunking.chunk import require_strategy
-from pincite.tasks.extraction.user_extractors import version_of
+from pincite.tasks.extraction.stamps import extractors_digest, own_versions
 from pincite.tasks.sources.source import address_of
-
-_EXTRACTION = Path(__file__).parents[1] / "extraction"
-_PARSERS = (
-    *("chardet", "lxml", "markdown-it-py", "openpyxl", "pdfplumber", "pikepdf", "pillow", "pypdfium2"),
-    *("pytesseract", "python-docx", "python-pptx"),
-)
 
 
 def space_of(model: Model, settings: Settings) -> Space:
@@ -43,35 +34,31 @@ def space_of_model(model: Model, chunker: str) -> Space:
     )
 
 
-def policy_of(
-    settings: Settings,
-    retry: tuple[str, ...] | None = None,
-    confirmed_deletions: int | None = None,
-    now: float | None = None,
-) -> Policy:
-    """Which documents a run takes up; `retry`, `confirmed_deletions` and `now` as in `Policy`."""
+@dataclass(frozen=True, slots=True)
+class UpdateRequest:
+    """What is asked of runs beside bringing the index up to date, each as in `Policy`."""
+
+    retry: tuple[str, ...] | None = None
+    confirmed_deletions: int | None = None
+    now: float | None = None
+
+
+NOTHING_MORE = UpdateRequest()
+
+
+def policy_of(settings: Settings, request: UpdateRequest = NOTHING_MORE) -> Policy:
+    """Which documents a run takes up."""
     limits = hashlib.sha256(f"{limits_digest(settings)}{extractors_digest()}".encode()).hexdigest()[:16]
     return Policy(
         recipe(settings),
         limits,
         settings.attempts,
-        retry,
-        confirmed_deletions,
-        now,
+        request.retry,
+        request.confirmed_deletions,
+        request.now,
         follow_links_out=settings.follow_links_out,
-        own={suffix: version_of(address) for suffix, address in settings.extractors.items()},
+        own=own_versions(settings),
     )
-
-
-@cache
-def extractors_digest() -> str:
-    """Digest of the extractors' code and of the parsers' versions: others make a failed document worth an attempt."""
-    digest = hashlib.sha256()
-    for path in sorted(_EXTRACTION.rglob("*.py")):
-        digest.update(path.read_bytes())
-    for parser in _PARSERS:
-        digest.update(f"{parser} {version(parser)}".encode())
-    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

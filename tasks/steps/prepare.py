@@ -1,22 +1,19 @@
 """Prepare: extract, chunk and lexical of one document, in one child process."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from pincite.encoders.fitness import measure_fitness
 from pincite.encoders.languages import language_of
-from pincite.encoders.models import Model
+from pincite.encoders.models import Model, ModelName, model_here
 from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.errors import SourceChanged, Unreadable
-from pincite.schemas.records import UNFIT, Chunk, DocumentWarning, Extraction, Job, Prepared
+from pincite.schemas.records import Extraction, Job, Prepared
 from pincite.schemas.settings import Settings
 from pincite.storage.segments.segment import sha256_of
-from pincite.tasks.chunking.chunk import chunk
-from pincite.tasks.extraction.registry import extract
+from pincite.tasks.chunking.by_model import chunks_for_model
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.sandbox.child import At
-from pincite.tasks.sources.bucket import at_hand, is_url
 from pincite.tasks.steps.lexical import term_frequencies
 
 
@@ -26,24 +23,23 @@ class PrepareRequest:
 
     job: Job
     settings: Settings
-    model: Model
+    model: ModelName
 
 
 def prepare(order: PrepareRequest, at: At) -> Prepared:
     """All of the document but its vectors. Raises a `DocumentError` when nothing of it could be quoted."""
     job, settings = order.job, order.settings
-    at("fetch" if is_url(job.source) else "extract", None)
-    with at_hand(job) as path:
-        at("extract", None)
-        extraction = extract(path, settings, lambda page: at("extract", page))
-        _require_unchanged(path, job.sha256)
+    at("extract", None)
+    path = Path(job.absolute)
+    extraction = extract(path, settings, lambda page: at("extract", page))
+    _require_unchanged(path, job.sha256)
     at("chunk", None)
-    wordpieces = wordpieces_of(order.model)
+    wordpieces = wordpieces_of(model_here(order.model))
     title = document_title(extraction, job.path)
-    chunks = chunk(extraction, title, settings.chunker, wordpieces.count_many, order.model.window)
+    made = chunks_for_model(extraction, title, settings.chunker, wordpieces)
+    chunks, unfit = made.chunks, made.unfit
     if not chunks:
         raise Unreadable("no text: nothing in it that could be quoted")
-    unfit = unfit_warnings(chunks, wordpieces)
     at("lexical", None)
     return Prepared(
         replace(extraction, warnings=(*extraction.warnings, *unfit)),
@@ -62,25 +58,9 @@ def _prose(extraction: Extraction) -> list[str]:
     return [extraction.text[block.start : block.end] for block in blocks]
 
 
-def unfit_warnings(chunks: Sequence[Chunk], wordpieces: WordPieces) -> tuple[DocumentWarning, ...]:
-    """The warning that an embedding model can't read these chunks; () where it can."""
-    fitness = measure_fitness([chunk.content for chunk in chunks], wordpieces)
-    if fitness.readable:
-        return ()
-    return (
-        DocumentWarning(
-            UNFIT,
-            f"the embedding model {wordpieces.model.name} can't read this document: "
-            f"{fitness.pieces_per_character:.2f} word-pieces a character, {fitness.unknown_share:.0%} of them "
-            "unknown. It is found by its words (BM25) alone; for search by meaning index with a model of its "
-            "language (setting `model`)",
-        ),
-    )
-
-
-def warm_up(model: Model, _at: At) -> None:
+def warm_up(name: ModelName, _at: At) -> None:
     """Loads what every document needs, so that no document pays for it."""
-    wordpieces_of(model).count("")
+    wordpieces_of(model_here(name)).count("")
     language_of(["The model of languages is loaded with the first text."])
 
 

@@ -1,5 +1,6 @@
 """Publish: a document becomes visible only after its invariants hold, in a commit that it shares with others."""
 
+import logging
 import threading
 import time
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pincite.schemas.counting import counted
-from pincite.schemas.errors import InvariantBroken
+from pincite.schemas.errors import InvariantBroken, PinciteError
 from pincite.schemas.records import Policy, Prepared
 from pincite.storage.runs.commit import publish
 from pincite.storage.runs.invariants import coverage_problems, slice_problems, vector_problems
@@ -18,19 +19,22 @@ from pincite.storage.segments.arrow_rows import Finished
 LINGER_S = 3.0
 GROUP_CHUNKS = 4_000
 
+_logger = logging.getLogger(__name__)
+
 
 def check_invariants(prepared: Prepared, vectors: np.ndarray, dimension: int, whole: bool) -> None:
     """Raises `InvariantBroken` naming the first broken invariant of spec sections 2, 3 and 8.
 
-    `whole` is what the product's own chunker promises: nothing left out and no chunk over the window. The
-    reference strategies flag and count instead.
+    `whole` is what the product's own chunker promises: nothing left out and, of a document that the model can
+    read, no chunk over the window. The reference strategies flag and count instead.
     """
     text, chunks = prepared.extraction.text, prepared.chunks
     problems = [] if chunks else ["it has no chunks"]
     problems += slice_problems(text, chunks) + vector_problems(vectors, len(chunks), dimension)
     if whole:
         problems += coverage_problems(text, prepared.extraction.blocks, chunks)
-        problems += [f"chunk {chunk.ordinal} is over the window" for chunk in chunks if chunk.over_window]
+        over = [one.ordinal for one in chunks if one.over_window and prepared.encoder_fit]
+        problems += [f"chunk {ordinal} is over the window" for ordinal in over]
     if problems:
         more = f" (and {counted(len(problems) - 1, 'problem')} more)" if len(problems) > 1 else ""
         raise InvariantBroken(
@@ -47,6 +51,7 @@ class _Group:
     done: threading.Event = field(default_factory=threading.Event)
     visible: frozenset[str] = frozenset()
     error: BaseException | None = None
+    errors: dict[str, Exception] = field(default_factory=dict)  # of single documents, by their id
 
     def full(self) -> bool:
         return sum(len(one.prepared.chunks) for one in self.finished) >= GROUP_CHUNKS
@@ -78,7 +83,7 @@ class Publisher:
     def publish(self, finished: Finished) -> bool:
         """Returns after the commit: whether the document is visible, or was overtaken by a newer job.
 
-        An error of the commit reaches every document of the group.
+        An error of the index or the disk reaches every document of the group, any other the document that it is of.
         """
         with self._changed:
             leads = self._group is None
@@ -93,6 +98,8 @@ class Publisher:
         group.done.wait()
         if group.error is not None:
             raise group.error
+        if own := group.errors.get(finished.job.document_id):
+            raise own
         return finished.job.document_id in group.visible
 
     def _linger(self, group: _Group) -> None:
@@ -104,9 +111,26 @@ class Publisher:
     def _commit(self, group: _Group) -> None:
         try:
             with self._commit_lock:
-                group.visible = publish(self._run, group.finished, self._policy, self._ahead)
+                self._publish(group)
         except BaseException as error:
             group.error = error
             raise
         finally:
             group.done.set()
+
+    def _publish(self, group: _Group) -> None:
+        """All at once; where that fails for a reason that nobody foresaw, each alone: one of them is to blame."""
+        try:
+            group.visible = publish(self._run, group.finished, self._policy, self._ahead)
+            return
+        except PinciteError:
+            raise
+        except Exception as error:  # noqa: BLE001  tried again, each alone
+            _logger.warning("a commit of %s failed: %s", counted(len(group.finished), "document"), error)
+        for one in group.finished:
+            try:
+                group.visible |= publish(self._run, [one], self._policy, self._ahead)
+            except PinciteError:
+                raise
+            except Exception as error:  # noqa: BLE001  raised to its own document
+                group.errors[one.job.document_id] = error

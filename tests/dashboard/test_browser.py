@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from tests.dashboard.conftest import HOSTILE, HOSTILE_NAME, Ids, Server
+from tests.dashboard.conftest import HOSTILE_NAME, HOSTILE_READ, Ids, Server
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ def test_hostile_text_and_names_run_nothing_and_ask_no_host(
     server: Server, ids: Ids, page: tuple[Any, list[str]]
 ) -> None:
     opened, seen = page
-    address = f"{server.url}/documents/{ids[HOSTILE_NAME]}/passage?start=6&end={len(HOSTILE) - 1}"
+    address = f"{server.url}/documents/{ids[HOSTILE_NAME]}/passage?start=6&end={len(HOSTILE_READ) - 1}"
     opened.goto(address)
     assert opened.title().startswith("<img src=x onerror=") and seen == [address]
     assert opened.locator("script, iframe, img, a").count() == 0
     marked = opened.locator("mark").inner_text()
     assert "<script>document.title='owned'</script>" in marked
-    assert "\\u202e" in marked and "\\x1b" in marked and "\u202e" not in marked
+    assert "\\u202e" in marked and "\\x07" in marked and "\u202e" not in marked
     assert opened.locator("h1").inner_text() == HOSTILE_NAME
 
 

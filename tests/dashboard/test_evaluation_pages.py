@@ -13,6 +13,7 @@ from pincite.dashboard.http.access import access_of
 from pincite.schemas.evaluation import Judged, Result
 from pincite.schemas.settings import Settings
 from pincite.storage.kept_evaluations import drop_reports, keep, keep_report
+from pincite.storage.objects.local import LocalStore
 from pincite.storage.snapshots.index import Index
 from tests.dashboard.conftest import serving, space, watched
 from tests.dashboard.test_pages import findings
@@ -51,7 +52,7 @@ def keep_html(index: Path, name: str, html: str) -> None:
 
 
 def test_an_evaluation_leads_to_its_whole_report(index: Path, client: TestClient) -> None:
-    older, newer = keep(index, result(9, 1)), keep(index, result(1, 2))
+    older, newer = keep(LocalStore(index), result(9, 1)), keep(LocalStore(index), result(1, 2))
     keep_html(index, newer.name, REPORT)
     listed = client.get("/ui/evaluation").text
     assert listed.count('class="point"') == 2 and "set &lt;b&gt;" in listed
@@ -64,13 +65,13 @@ def test_an_evaluation_leads_to_its_whole_report(index: Path, client: TestClient
         "attachment"
         in client.get(f"/ui/evaluation/{newer.name}/report?download=true").headers["content-disposition"]
     )
-    assert drop_reports(index) == 1
+    assert drop_reports(LocalStore(index)) == 1
     for name in (newer.name, older.name, "..%2f..%2fledger", "nothing"):
         assert client.get(f"/ui/evaluation/{name}/report").status_code == 404
 
 
 def test_a_report_runs_nothing_and_sends_nothing(index: Path, browser: Browser) -> None:
-    kept = keep(index, result(1, 1))
+    kept = keep(LocalStore(index), result(1, 1))
     keep_html(index, kept.name, HOSTILE)
     with serving(index) as server, watched(browser) as seen:
         seen.page.goto(f"{server.url}/ui/evaluation/{kept.name}/report")
@@ -85,9 +86,9 @@ def test_a_report_runs_nothing_and_sends_nothing(index: Path, browser: Browser) 
 def test_the_pages_of_evaluations_are_accessible_at_any_width(
     index: Path, browser: Browser, width: int
 ) -> None:
-    kept = keep(index, result(1, 1))
+    kept = keep(LocalStore(index), result(1, 1))
     keep(
-        index,
+        LocalStore(index),
         replace(
             result(9, 2), set_name="another-set-with-a-name-that-is-very-long-and-has-no-place-to-break-at"
         ),

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
-from pincite.encoders.models import resolve_model
+from pincite.encoders.models import name_of, resolve_model
 from pincite.schemas.settings import DEFAULT_MODEL
 from pincite.tasks.inspection.inspect import InspectionOrder, inspect
 from pincite.tasks.inspection.page import page_of
@@ -170,7 +170,7 @@ def test_no_page_of_a_document_or_passage_runs_what_it_holds(
 def test_no_inspection_of_a_document_runs_what_it_holds(
     hostile: Hostile, seen: Watched, document: str, tmp_path: Path
 ) -> None:
-    order = InspectionOrder(hostile.folder / document, SETTINGS, resolve_model(DEFAULT_MODEL), 1, 9)
+    order = InspectionOrder(hostile.folder / document, SETTINGS, name_of(resolve_model(DEFAULT_MODEL)), 1, 9)
     target = tmp_path / "inspection.html"
     target.write_text(page_of(inspect(order, lambda _stage, _page: None)), encoding="utf-8")
     seen.page.goto(f"file://{target}")

@@ -21,7 +21,8 @@ from pincite.encoders.models import resolve_model
 from pincite.flows.deployments.schedule import MIGRATE
 from pincite.schemas.settings import DEFAULT_CHUNKER
 from pincite.storage.ledger import schema, transactions
-from pincite.storage.locks.run_lock import MIGRATION_FILE, holder
+from pincite.storage.locks.interface import LockName
+from pincite.storage.locks.run_lock import holder
 from pincite.storage.migration.state import begin, in_the_way, newest_migration, record_gate, record_stage
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.spaces import spaces_of
@@ -201,14 +202,15 @@ def test_the_page_and_the_api_say_the_same_of_one_that_is_held_while_an_order_wa
         record_stage(served.index, "held")
         waiting = RequestedRun("one", RunRequest("Switch", MIGRATE), time.time())
         found = replace(seen(served), orders=(waiting,))
-        assert found.follows and found.migration is not None
+        assert found.follows and found.status.migration is not None
         told = migration_body(found)
         shown = page(
             {"type": "http"},
             "migration_state.html.j2",
             seen=found,
-            migration=found.migration,
-            level=found.level,
+            stands=found.status,
+            migration=found.status.migration,
+            level=found.status.progress,
             blockers=(),
             gate=None,
         )
@@ -226,15 +228,17 @@ def test_one_that_is_at_work_lets_a_night_go_on_and_is_cancelled_and_what_was_bu
     with serving(index) as server, server.client() as client:
         asked = client.post("/migration", json={"model": USE, "throttle": 0.001})
         assert asked.status_code == 202
-        until(lambda: bool(holder(index, MIGRATION_FILE)), "it is at work")
+        until(lambda: bool(holder(index, LockName.MIGRATION)), "it is at work")
         busy = client.post("/migration", json={})
         assert (busy.status_code, busy.json()["type"]) == (503, "urn:pincite:busy")
         night = done(client, client.post("/runs", json={}))
-        assert night["state"] == "Completed" and holder(index, MIGRATION_FILE), "neither waits for the other"
+        assert night["state"] == "Completed" and holder(index, LockName.MIGRATION), (
+            "neither waits for the other"
+        )
         assert client.post("/migration/cancel").status_code == 202
         order = done(client, asked)
         assert order["state"] != "Completed"
-        until(lambda: not holder(index, MIGRATION_FILE), "it ends")
+        until(lambda: not holder(index, LockName.MIGRATION), "it ends")
         told = client.get("/migration").raise_for_status().json()
         assert (told["migration"]["state"], told["at_work"]) == ("building", "")
         assert live_model(index) == MINILM

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from pincite.dashboard.state.serving import Serving
 from pincite.dashboard.state.thread_pool import Work
 from pincite.schemas.settings import Settings
 from pincite.storage.snapshots.index import Index
-from tests.dashboard.conftest import HOSTILE, HOSTILE_NAME, Ids, Server, Watched, serving, space, watched
+from tests.dashboard.conftest import HOSTILE_NAME, HOSTILE_READ, Ids, Server, Watched, serving, space, watched
 from tests.doubles.chat_server import answering
 from tests.doubles.chat_server import serving as chatting
 
@@ -88,7 +88,8 @@ def test_a_page_is_used_by_keyboard_alone(server: Server, seen: Watched) -> None
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     page.goto(f"{server.url}/ui/search")
-    page.keyboard.type("leakage")  # the field has the focus
+    expect(page.locator("[name=q]")).to_be_focused()
+    page.keyboard.type("leakage")
     page.keyboard.press("Enter")
     page.wait_for_url("**q=leakage**")
     page.locator("summary", has_text="Why this rank").first.focus()
@@ -194,7 +195,7 @@ def test_hostile_names_and_texts_stay_text(server: Server, ids: Ids, seen: Watch
         "/",
         "/ui/documents",
         f"/ui/documents/{document_id}",
-        f"/ui/documents/{document_id}/passage?start=6&end={len(HOSTILE) - 1}",
+        f"/ui/documents/{document_id}/passage?start=6&end={len(HOSTILE_READ) - 1}",
         "/ui/search?q=impeller+hostile&mode=bm25",
         "/ui/search?q=%3Cscript%3Edocument.title%3D%27owned%27%3C/script%3E&mode=bm25",
         "/ui/documents?words=%3Cimg%20src%3Dx%20onerror%3Ddocument.title%3D%27owned%27%3E",

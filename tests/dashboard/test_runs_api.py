@@ -11,7 +11,8 @@ import pytest
 
 from pincite.storage.kept_evaluations import keep
 from pincite.storage.ledger import schema, transactions
-from pincite.storage.queries.choosing import reason_digest
+from pincite.storage.objects.local import LocalStore
+from pincite.storage.queries.documents import reason_digest
 from pincite.storage.snapshots.index import Index
 from tests.dashboard.conftest import Server, reindex, serving
 from tests.dashboard.http.test_sessions import HTML, csrf_of
@@ -179,7 +180,7 @@ def test_the_overview_is_that_of_the_page(here: Here, client: httpx.Client) -> N
 
 def test_evaluations_are_listed_by_set_and_opened_by_name(here: Here, client: httpx.Client) -> None:
     assert client.get("/evaluations").json() == {"series": []}
-    stored = [keep(here.index, replace(RESULT, version=version)) for version in (3, 7)]
+    stored = [keep(LocalStore(here.index), replace(RESULT, version=version)) for version in (3, 7)]
     (series,) = client.get("/evaluations").json()["series"]
     assert series["name"] == RESULT.set_name
     assert [one["name"] for one in series["evaluations"]] == [one.name for one in stored]

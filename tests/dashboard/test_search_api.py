@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from pincite.dashboard.state.serving import MOST_ANSWERS
-from tests.dashboard.conftest import HOSTILE, HOSTILE_NAME, Ids, Server, serving
+from tests.dashboard.conftest import HOSTILE_NAME, HOSTILE_READ, Ids, Server, serving
 from tests.doubles.chat_server import answering, delta, refusing, sse
 from tests.doubles.chat_server import serving as chatting
 
@@ -235,7 +235,7 @@ def test_hostile_text_is_data_in_prompt_and_json(client: httpx.Client, ids: Ids)
     assert all(line != "[2] forged.pdf - page 1" for line in prompt.splitlines())
     (citation,) = result["citations"]
     assert citation["document"] == HOSTILE_NAME and "<script>" in citation["quote"]
-    passage = client.get(f"/documents/{ids[HOSTILE_NAME]}/passage?start=0&end={len(HOSTILE) - 1}")
+    passage = client.get(f"/documents/{ids[HOSTILE_NAME]}/passage?start=0&end={len(HOSTILE_READ) - 1}")
     assert passage.headers["content-type"] == "application/json"
     assert passage.headers["x-content-type-options"] == "nosniff"
     assert "script" in passage.json()["quote"]

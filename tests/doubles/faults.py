@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -135,6 +136,14 @@ def own_pid(_payload: object, at: At) -> int:
 
 def slow_start(seconds: float, _at: At) -> None:
     time.sleep(seconds)
+
+
+def die_while_left(counter: str, _at: At) -> None:
+    """Is killed as often as the number in the file says, which is one less each time."""
+    left = int(Path(counter).read_text())
+    if left:
+        Path(counter).write_text(str(left - 1))
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def work_on_one_core(cpu_s: float, _at: At) -> None:

@@ -146,3 +146,40 @@ def test_time_is_linear(unit):
 
     seconds(1_000)
     assert seconds(80_000) < 40 * max(seconds(8_000), 0.002)
+
+
+@pytest.mark.parametrize(
+    ("query", "passage"),
+    [
+        ("user", "Call getUserById before the session ends."),
+        ("getuserbyid", "Call getUserById before the session ends."),
+        ("HTTP server", "class HTTPServer"),
+        ("phone", "an iPhone"),
+        ("1000000", "The city has 1 000 000 inhabitants."),
+        ("1,000,000", "The city has 1\u202f000\u202f000 inhabitants."),
+        ("1 000 000", "a sum of 1000000"),
+        ("1 000 000", "eine Summe von 1.000.000"),
+        ("230", "The motor needs 230V and a fuse of 16A."),
+        ("2.5 kW", "a heater of 2.5kW"),
+        ("المضخة", "الْمِضَخَّةُ تعملُ بضغطٍ عالٍ"),
+        ("المضخة", "المضـــخة"),
+        ("שלום", "שָׁלוֹם"),
+        ("Știința", "Ştiinţa şi tehnica"),
+        ("क़लम", "कलम"),
+        ("password", "The pass\u200bword lies in the safe."),
+        ("后台", "後臺管理需要密碼。"),
+        ("後臺", "后台管理需要密码。"),
+    ],
+)
+def test_one_word_has_one_spelling(query, passage):
+    assert found(query, passage)
+
+
+def test_a_zero_width_space_parts_words_of_a_script_without_spaces():
+    assert "\u200b" not in "".join(passage_terms("ภาษา\u200bไทย"))
+    assert "ษาไ" not in passage_terms("ภาษา\u200bไทย")
+
+
+def test_numbers_beside_one_another_are_no_grouped_number():
+    assert "1250" not in passage_terms("12 50")
+    assert "12345678" not in passage_terms("12 345 6789") and "1234567" not in passage_terms("1234 567")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pincite.encoders.embedding import Embedder
-from pincite.evaluation.evaluate import AS_IT_IS, Plan, evaluate
+from pincite.evaluation.evaluate import AS_IT_IS, Plan
 from pincite.evaluation.evaluated_index import open_subject
 from pincite.evaluation.rebuild import rebuilt
 from pincite.retrieval.searcher import open_index
@@ -19,6 +19,7 @@ from pincite.storage.ledger import transactions
 from pincite.storage.locks.reader_leases import living
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.snapshot import Snapshot
+from tests.evaluation.opened import evaluate
 from tests.retrieval.conftest import SmallIndex, at_distance
 
 THRESHOLD = Plan(threshold=0.675)

@@ -1,6 +1,7 @@
 """Published formats, as small files of ours in exactly their shape."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -117,31 +118,73 @@ def test_an_answer_over_two_sentences_takes_both(tmp_path: Path) -> None:
     assert first.needle == "The mill was built in 1782. It has four sails."
 
 
-def test_what_can_not_be_told_apart_is_left_out_by_name(tmp_path: Path) -> None:
+def test_a_paragraph_that_several_documents_have_is_judged_in_all_of_them(tmp_path: Path) -> None:
     data = squad_v1()
     data["data"].append({"title": "Copy", "paragraphs": [{"context": MILL, "qas": []}]})
+    imported = read_squad(file(tmp_path, "v1.json", data))
+    assert {one.documents for one in imported.questions} == {tuple(imported.documents)}
+    assert not imported.left_out and not faults_of(imported, tmp_path)
+
+
+def test_what_stands_twice_in_one_document_is_left_out_by_name(tmp_path: Path) -> None:
+    data = squad_v1()
+    data["data"][0]["paragraphs"].append({"context": f"Again. {MILL}", "qas": []})
     imported = read_squad(file(tmp_path, "v1.json", data))
     assert not imported.questions and [one.partition(":")[0] for one in imported.left_out] == ["57", "58"]
 
 
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        ([], "no SQuAD file"),
-        ({"data": {}}, "data is no list"),
-        (squad_v1(answer_start=3), r"data\[0\]\.paragraphs\[0\]\.qas\[0\]\.answers\[0\]: '1911'"),
-        (squad_v1(text=""), r"answers\[0\]: text is ''"),
-        (
-            {"data": [{"title": "a", "paragraphs": [{"qas": []}]}]},
-            r"data\[0\]\.paragraphs\[0\] has no context",
-        ),
-    ],
-)
-def test_faulty_squad_is_named_by_its_place(tmp_path: Path, data: object, said: str) -> None:
+@pytest.mark.parametrize("data", [[], {"data": {}}, {}])
+def test_what_is_no_squad_is_refused(tmp_path: Path, data: object) -> None:
     path = tmp_path / "squad.json"
     path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match="no SQuAD file"):
         read_squad(path)
+
+
+BAD_ANSWER = [{"text": "mill", "answer_start": 3}]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"id": "9", "question": "Where?", "answers": BAD_ANSWER}, r"qas[2]: its answer 'mill'"),
+        ({"id": "9", "question": "Where?", "answers": [{"text": "", "answer_start": 0}]}, "text is ''"),
+        ({"id": "9", "question": " ", "answers": BAD_ANSWER}, "question is ' '"),
+        ({"id": "9", "question": "Where?", "answers": []}, "has no answers"),
+        ({"question": "Where?", "answers": BAD_ANSWER}, "has no id"),
+        ({"id": "57", "question": "Where?", "answers": [{"text": "The", "answer_start": 0}]}, "57: the id"),
+        ("nothing", "has no question"),
+    ],
+)
+def test_a_bad_question_is_left_out_by_name_and_the_others_stay(
+    tmp_path: Path, asked: object, said: str
+) -> None:
+    data = squad_v1()
+    data["data"][0]["paragraphs"][0]["qas"].append(asked)
+    imported = read_squad(file(tmp_path, "v1.json", data))
+    assert [one.id for one in imported.questions] == ["57", "58"]
+    assert len(imported.left_out) == 1 and said in imported.left_out[0]
+
+
+@pytest.mark.parametrize("title", [{}, {"title": ""}, {"title": None}])
+def test_an_article_without_a_title_has_its_number(tmp_path: Path, title: dict[str, Any]) -> None:
+    data = squad_v1()
+    del data["data"][0]["title"]
+    data["data"][0] |= title
+    imported = read_squad(file(tmp_path, "v1.json", data))
+    assert list(imported.documents) == ["article-1.txt"] and len(imported.questions) == 2
+
+
+def test_a_needle_ends_at_a_blank_line_and_has_no_byte_order_mark(tmp_path: Path) -> None:
+    context = "\ufeffOn Mills\n\nhttps://example.org\n\nA mill grinds grain. It needs wind."
+    at = context.index("grain")
+    qas = [{"id": "1", "question": "What?", "answers": [{"text": "grain", "answer_start": at}]}]
+    long = {"id": "2", "question": "Who?", "answers": [{"text": "Mills\n\nhttps", "answer_start": 4}]}
+    data = {"data": [{"title": "m", "paragraphs": [{"context": context, "qas": [*qas, long]}]}]}
+    imported = read_squad(file(tmp_path, "v1.json", data))
+    assert [one.needle for one in imported.questions] == ["A mill grinds grain."]
+    assert "2: its answer runs over a blank line" in imported.left_out
+    assert not faults_of(imported, tmp_path)
 
 
 def beir(folder: Path, qrels: list[str], corpus: list[Any] | None = None) -> Path:
@@ -185,14 +228,15 @@ def test_the_split_of_beir_can_be_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("qrels", "said"),
     [
-        (["q1 MED-10 1"], r"test\.tsv, line 2: expected query-id, corpus-id and a whole score"),
-        (["q1\tMED-10\t1", "q1\tMED-99\t1"], r"test\.tsv, line 3: the corpus has no MED-99"),
-        (["q9\tMED-10\t1"], r"queries\.jsonl lacks the query q9"),
+        (["q2 MED-10 1"], "test.tsv, line 2: expected query-id, corpus-id and a whole score"),
+        (["q2\tMED-99\t1"], "test.tsv, line 2: the corpus has no MED-99"),
+        (["q9\tMED-10\t1"], "q9: the qrels judge it, and queries.jsonl lacks it"),
     ],
 )
-def test_faulty_qrels_are_named_by_line(tmp_path: Path, qrels: list[str], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        read_beir(beir(tmp_path, qrels))
+def test_faulty_qrels_are_left_out_by_line(tmp_path: Path, qrels: list[str], said: str) -> None:
+    imported = read_beir(beir(tmp_path, [*qrels, "q1\tMED-10\t1"]))
+    assert [one.id for one in imported.questions] == ["q1"]
+    assert any(said in one for one in imported.left_out)
 
 
 @pytest.mark.parametrize(
@@ -205,9 +249,10 @@ def test_faulty_qrels_are_named_by_line(tmp_path: Path, qrels: list[str], said: 
         ({"text": "x"}, r"line 2 has no _id"),
     ],
 )
-def test_a_faulty_corpus_is_named_by_line(tmp_path: Path, entry: object, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        read_beir(beir(tmp_path, [], [{"_id": "MED-10", "text": "Statins."}, entry]))
+def test_a_faulty_entry_is_left_out_by_line(tmp_path: Path, entry: object, said: str) -> None:
+    imported = read_beir(beir(tmp_path, ["q1\tMED-10\t1"], [{"_id": "MED-10", "text": "Statins."}, entry]))
+    assert imported.documents == {"MED-10.txt": "Statins.\n"} and len(imported.questions) == 1
+    assert any(re.search(said, one) for one in imported.left_out)
 
 
 def evidence(page: object, **more: Any) -> dict[str, Any]:
@@ -265,13 +310,18 @@ def test_evidence_in_two_documents_or_none_is_left_out_by_name(tmp_path: Path) -
         (evidence("3"), r"line 1: evidence_page_num is '3', expected a page counted from 0"),
         (evidence(-1), r"line 1: evidence_page_num is -1"),
         (evidence(0, doc_name="../../etc/passwd"), r"line 1: doc_name is '\.\./\.\./etc/passwd'"),
-        (evidence(0, doc_name="GONE"), r"lacks 1 of 1 document, such as GONE\.pdf: fetch the PDFs"),
         ({"evidence_text": "x"}, r"line 1, evidence has no evidence_page_num"),
     ],
 )
-def test_faulty_financebench_is_named_by_line(tmp_path: Path, wrong: object, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        read_financebench(financebench(tmp_path, [wrong]))
+def test_faulty_financebench_is_left_out_by_line(tmp_path: Path, wrong: object, said: str) -> None:
+    imported = read_financebench(financebench(tmp_path, [wrong], [evidence(0)]))
+    assert len(imported.questions) == 1
+    assert len(imported.left_out) == 1 and re.search(said, imported.left_out[0])
+
+
+def test_a_pdf_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"lacks 1 of 1 document, such as GONE\.pdf: fetch the PDFs"):
+        read_financebench(financebench(tmp_path, [evidence(0, doc_name="GONE")]))
 
 
 def test_documents_go_into_an_empty_folder_only(tmp_path: Path) -> None:

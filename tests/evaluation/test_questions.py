@@ -1,5 +1,6 @@
 """Question sets as files."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,11 @@ def test_a_file_that_can_not_be_read_says_why(tmp_path: Path) -> None:
     (tmp_path / "latin.jsonl").write_bytes('{"question": "Größe?"}'.encode("latin-1"))
     with pytest.raises(UsageError, match="not UTF-8"):
         read_questions(tmp_path / "latin.jsonl")
+
+
+def test_outer_white_space_and_byte_order_marks_of_a_needle_do_not_count(tmp_path: Path) -> None:
+    line = {"question": "When?", "needle": "\ufeff It was built in 1790. \n", "needles": [" In 1790. ", " "]}
+    path = tmp_path / "set.jsonl"
+    path.write_text(json.dumps(line), encoding="utf-8")
+    (question,) = read_questions(path).questions
+    assert (question.needle, question.needles) == ("It was built in 1790.", ("In 1790.",))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pincite.evaluation.evaluate import Plan, evaluate
+from pincite.evaluation.evaluate import Plan
 from pincite.evaluation.rebuild import rebuilt
 from pincite.schemas.evaluation import Question, QuestionSet
 from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
@@ -16,6 +16,7 @@ from pincite.storage.runs.registration import register
 from pincite.storage.runs.runs import begin_run, finish_run
 from pincite.storage.segments.arrow_rows import Finished
 from pincite.storage.snapshots.index import Index
+from tests.evaluation.opened import evaluate
 from tests.retrieval.conftest import POLICY, SmallIndex, prepare, source_file, unit
 
 _COLUMNS = ("start", "end", "text", "content", "locator", "page_first", "tokens", "terms", "embedding")

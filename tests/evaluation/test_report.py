@@ -12,7 +12,7 @@ import pytest
 from lxml import etree
 from playwright.sync_api import Browser
 
-from pincite.evaluation.report.plots import Bar, Interval, bars, intervals
+from pincite.evaluation.report.plots import Bar, Interval, plot
 from pincite.evaluation.report.report import html
 from pincite.schemas.evaluation import Evaluation
 from tests.chromium import chromium
@@ -85,10 +85,10 @@ def test_the_same_evaluation_gives_the_same_bytes(evaluation: Evaluation) -> Non
 def test_every_plot_has_a_title_a_description_and_its_numbers_in_a_table() -> None:
     evaluation = made_evaluation()
     page = html(evaluation)
-    plots = re.findall(r'<svg viewBox="0 0 340 .*?</svg>', page)
+    plots = re.findall(r'<svg viewBox="0 0 340 .*?</svg>', page, re.DOTALL)
     assert len(plots) == 4 + 1 + 4 + 2 + 1
-    for plot in plots:
-        root = etree.fromstring(plot.encode())
+    for one in plots:
+        root = etree.fromstring(one.encode())
         assert root.get("role") == "img" and root.findtext("title") and root.findtext("desc")
     table = "".join(re.findall(r"<table>.*?</table>", page, re.DOTALL))
     for scores in evaluation.strategies:
@@ -132,16 +132,16 @@ def test_hostile_text_stays_text() -> None:
 
 
 def test_a_long_name_does_not_run_into_its_figure() -> None:
-    plot = intervals("x", "y", [Interval("n" * 90, "64% (61 of 96)", 0.64, 0.5, 0.7)])
-    (label, figure) = re.findall(r">([^<]+)</text>", plot)[-2:]
+    drawn = plot("intervals", "x", "y", [Interval("n" * 90, "64% (61 of 96)", 0.64, 0.5, 0.7)])
+    (label, figure) = re.findall(r">([^<]+)</text>", drawn)[-2:]
     assert len(label) + len(figure) <= 44 and label.endswith("…")
 
 
 def test_zero_and_certain_shares_stay_inside_the_plot() -> None:
     rows = [Interval("none", "0%", 0.0, 0.0, 0.1), Interval("all", "100%", 1.0, 0.9, 1.0)]
-    for x in re.findall(r' c?x="([-\d.]+)"', intervals("x", "y", rows)):
+    for x in re.findall(r' c?x="([-\d.]+)"', plot("intervals", "x", "y", rows)):
         assert 0 <= float(x) <= 340
-    assert 'width="0.0"' in bars("x", "y", [Bar("nothing", 0)])
+    assert 'width="0.0"' in plot("bars", "x", "y", [Bar("nothing", 0)])
 
 
 @pytest.fixture(scope="module")

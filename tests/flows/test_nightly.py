@@ -41,7 +41,7 @@ from pincite.flows.prefect_server.server import prefect_api
 from pincite.flows.settings import load_settings
 with (
     prefect_api(Path("home"), scheduling=True),
-    serve_schedule(Path("pincite-index"), load_settings(), every_s=3),
+    serve_schedule(str(Path("pincite-index").resolve()), load_settings(), every_s=3),
 ):
     from prefect.client.orchestration import get_client
     until, done = time.monotonic() + 120, []

@@ -13,12 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from pincite.schemas.records import Counts
+from pincite.schemas.records import Collection, Counts
 from pincite.schemas.settings import Limits, Settings
 from pincite.storage.checks.verify import verify
 from pincite.storage.queries.index_report import DocumentReport, document_reports, index_report
 from pincite.storage.snapshots.index import Index
+from pincite.tasks.reindex import SourceUpdate
 from pincite.tasks.sandbox.pool import tagged_processes
+from pincite.tasks.steps.configuration import made_or_opened
+from pincite.tasks.steps.plan import UpdateRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = {
@@ -40,7 +43,9 @@ FAULTY = Settings(
 def reindex(source: Path, index: Path, settings: Settings, retry: tuple[str, ...] | None = None) -> Counts:
     from pincite.flows.reindex import reindex as flow
 
-    flow(str(source), str(index), settings, retry)
+    collection = Collection(source.name, str(source.resolve()))
+    with made_or_opened(index, settings) as opened:
+        flow(SourceUpdate(opened, collection, settings, UpdateRequest(retry)))
     with Index.open(index) as opened:
         run = index_report(opened, None).last_run
     assert run is not None and run["state"] == "completed"
@@ -111,7 +116,7 @@ def test_each_fault_ends_only_its_document(api: str, docs: Path, tmp_path: Path)
 
 
 def test_the_index_follows_the_folder(api: str, docs: Path, tmp_path: Path) -> None:
-    index, settings = tmp_path / "index", Settings()
+    index, settings = tmp_path / "index", Settings(workers=1)
     (docs / "gone.txt").write_text("A gasket that nobody needs.\n")
     assert reindex(docs, index, settings) == Counts(discovered=3, indexed=3)
     with Index.open(index) as opened, opened.snapshot() as before:
@@ -136,7 +141,7 @@ def test_the_index_follows_the_folder(api: str, docs: Path, tmp_path: Path) -> N
 def test_a_newer_version_that_fails_leaves_the_old_one_searchable_and_stale(
     api: str, docs: Path, tmp_path: Path
 ) -> None:
-    index, settings = tmp_path / "index", Settings()
+    index, settings = tmp_path / "index", Settings(workers=1)
     reindex(docs, index, settings)
     (docs / "seal.txt").write_bytes(b"")
 
@@ -248,7 +253,7 @@ def test_other_weights_under_the_same_index_are_refused_with_both_names(
     from pincite.schemas.errors import SpaceMismatch
 
     index = tmp_path / "index"
-    reindex(docs, index, Settings())
+    reindex(docs, index, Settings(workers=1))
     other = tmp_path / "other-model"
     shutil.copytree(resolve_model("all-MiniLM-L6-v2").folder, other)
     weights = bytearray((other / "model.safetensors").read_bytes())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pincite.cli import COMMANDS, GROUPS
+from pincite.command_list import COMMANDS, GROUPS
 from tests.commands import ROOT, SAMPLES, Pincite
 
 BROKEN = {
@@ -247,8 +247,8 @@ def test_chunk_prints_the_chunks_of_one_file(pincite_here: Pincite, tmp_path: Pa
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("index", "no-such-folder"), "no such folder"),
-        (("index", "README.md"), "is a file"),
+        (("index", "no-such-folder", "--index", "{new}"), "no such folder"),
+        (("index", "README.md", "--index", "{new}"), "is a file"),
         (("search", "x", "--index", "nowhere"), "no index at nowhere"),
         (("search", "???", "--index", "{index}"), "letter"),
         (("chunk", "README.md", "--strategy", "Z"), "unknown chunking strategy"),
@@ -260,9 +260,9 @@ def test_chunk_prints_the_chunks_of_one_file(pincite_here: Pincite, tmp_path: Pa
     ],
 )
 def test_wrong_use_says_what_and_exits_with_2(
-    pincite_here: Pincite, samples: Path, arguments: tuple[str, ...], words: str
+    pincite_here: Pincite, samples: Path, tmp_path: Path, arguments: tuple[str, ...], words: str
 ) -> None:
-    result = pincite_here(*(argument.format(index=samples) for argument in arguments))
+    result = pincite_here(*(one.format(index=samples, new=tmp_path / "new") for one in arguments))
     assert result.returncode == 2, result.stdout
     assert words in result.stderr and "Traceback" not in result.stderr
 

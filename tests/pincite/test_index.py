@@ -1,15 +1,16 @@
 """`pincite index` over collections, and `pincite retry` of chosen documents."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pincite.commands.index import matches, of_names
 from pincite.schemas.errors import UsageError
-from pincite.storage.queries.index_report import document_reports
+from pincite.storage.queries.index_report import DocumentReport, document_reports
 from pincite.storage.snapshots.index import Index
+from pincite.updating import chosen_failures
 from tests.commands import Pincite
 from tests.storage.building import PERMANENT, TRANSIENT, reindex
 
@@ -129,16 +130,21 @@ def test_failed_documents_are_chosen_by_path_id_and_reason(tmp_path: Path) -> No
     with Index.open(index) as opened:
         failed = document_reports(opened, None, "failed")
     assert len(failed) == 4
-    assert {one.path for one in of_names(failed, ["one.txt", "two.txt", "one.txt"])} == {"one.txt", "two.txt"}
+
+    def chosen(names: Sequence[str], reason: str | None = None) -> tuple[DocumentReport, ...]:
+        return chosen_failures(failed, names, reason, None)
+
+    assert {one.path for one in chosen(["one.txt", "two.txt", "one.txt"])} == {"one.txt", "two.txt"}
     with pytest.raises(UsageError, match=r"a\.txt is 2 failed documents: .*/one.*/two"):
-        of_names(failed, ["a.txt"])
+        chosen(["a.txt"])
     first = failed[0].document_id
-    assert of_names(failed, [first]) == (failed[0],)
+    assert chosen([first]) == (failed[0],)
     with pytest.raises(UsageError, match="no failed document is named b"):
-        of_names(failed, ["b.txt"])
-    assert [matches(failed[0], reason) for reason in (None, "error", "embed", "FAILS FOR", "nine")] == [
-        *(True, True, True, True, False)
+        chosen(["b.txt"])
+    assert [bool(chosen([first], reason)) for reason in (None, "error", "embed", "FAILS FOR")] == [
+        *(True, True, True, True)
     ]
+    assert failed[0] not in chosen([], "nine")
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-from pincite.cli import COMMANDS, GROUPS
+from pincite.command_list import COMMANDS, GROUPS
 from tests.commands import ROOT, Pincite
 
 HEAVY = {"pyarrow", "pdfplumber", "torch", "prefect", "fastapi", "mcp", "sqlalchemy", "duckdb"}
@@ -40,6 +40,10 @@ print("IMPORTED", *{{name.partition(".")[0] for name in sys.modules}})
 
 def test_the_list_of_commands_imports_none_of_them() -> None:
     assert not imported_by(["--help"]) & HEAVY
+
+
+def test_the_help_of_a_search_imports_neither_index_nor_model() -> None:
+    assert not imported_by(["search", "--help"]) & (HEAVY | {"numpy", "pydantic_settings", "tokenizers"})
 
 
 def test_status_imports_no_parser_server_or_model() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from pincite import migration_output
 from pincite.migration_output import doing, telling
-from pincite.storage.locks.run_lock import MIGRATION_FILE, exclusive
+from pincite.storage.locks.interface import LockName
+from pincite.storage.locks.run_lock import exclusive
 from pincite.storage.migration.state import newest_migration, record_stage
 from pincite.storage.snapshots.index import Index
 from tests.storage.building import fill, reindex
@@ -53,7 +54,7 @@ def test_who_goes_on_after_a_kill_tells_each_stage_as_it_begins_and_none_of_the_
     with Index.open(index) as opened:
         migration = begun(opened, WIDE)
         record_stage(opened, "building")  # by the run that was killed
-        with telling(index, "forward"), exclusive(index, MIGRATION_FILE):
+        with telling(opened, "forward"), exclusive(index, LockName.MIGRATION):
             wait_for([])
             lines = []
             stages = ("preparing", "building", "evaluating", "switching")
@@ -76,7 +77,7 @@ def test_a_way_back_that_must_catch_up_is_not_told_as_a_switch(
         migration = newest_migration(opened)
         assert migration is not None and doing(migration, "rollback", began) == "going back"
         assert doing(migration, "forward", began) == "", "another migration has not begun yet"
-        with telling(index, "rollback"), exclusive(index, MIGRATION_FILE):
+        with telling(opened, "rollback"), exclusive(index, LockName.MIGRATION):
             wait_for(["bringing the space before the switch up to date, then switching back to it"])
             assert move(opened, migration, migration.source)
         migration = newest_migration(opened)

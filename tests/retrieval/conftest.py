@@ -34,6 +34,7 @@ from pincite.storage.snapshots.index import Index
 from pincite.tasks.steps.lexical import term_frequencies
 from pincite.tasks.steps.plan import space_of_model
 from tests.retrieval.small_cross_encoder import train_cross_encoder
+from tests.sharing import made_once, session_folder
 
 POLICY = Policy(recipe="recipe", limits="limits", attempts=3)
 Vectors = Mapping[str, np.ndarray]
@@ -152,4 +153,5 @@ def distant() -> Callable[[np.ndarray, float], np.ndarray]:
 @pytest.fixture(scope="session")
 def cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small cross-encoder, built and trained here."""
-    return train_cross_encoder(tmp_path_factory.mktemp("cross-encoder"))
+    folder = session_folder(tmp_path_factory) / "cross-encoder"
+    return made_once(folder, lambda made: train_cross_encoder(made / "model")) / "model"

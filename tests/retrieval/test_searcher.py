@@ -382,7 +382,7 @@ def test_a_posting_without_its_chunk_breaks_the_index(small_index) -> None:
         with index.snapshot() as snapshot:
             rows = snapshot.postings(["zebra"])
         lost = rows.set_column(rows.schema.get_field_index("ordinal"), "ordinal", [[9]])
-        planted = asdict(write_segment(small_index.path, "postings", lost))
+        planted = asdict(write_segment(index.places, "postings", lost))
         with transactions.writing(index.engine) as connection:
             values = {**planted, "space_id": snapshot.space_id, "began_version": snapshot.version}
             connection.execute(schema.segments.insert().values(**values))

@@ -28,8 +28,10 @@ NEVER_ONE = {
     "{most_bytes:,} bytes",
     "{most:,} bytes",
     "{limit:,} bytes",
+    "{length:,} bytes",
     "{size:,} bytes",
     "{self._limits.inflated_bytes:,} characters",
+    "{self._settings.limits.inflated_bytes:,} bytes",
     "{limits.upload_bytes:,} bytes",
 }
 """Limits, and what is counted from two on."""

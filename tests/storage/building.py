@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -134,6 +135,13 @@ def run_apart(code: str, *arguments: Path, prefix: tuple[str, ...] = ()) -> str:
     command = [*prefix, sys.executable, "-c", whole, *map(str, arguments)]
     done = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
+
+
+def open_to_all(folder: Path) -> None:
+    """Lets every user reach a folder of a test, which is its owner's alone otherwise."""
+    for one in (folder, *folder.parents):
+        if one.is_relative_to(tempfile.gettempdir()) and one != Path(tempfile.gettempdir()):
+            one.chmod(0o755)
 
 
 def require_nobody() -> None:

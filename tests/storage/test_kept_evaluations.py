@@ -10,7 +10,8 @@ import pytest
 from pincite.schemas.errors import UsageError
 from pincite.schemas.evaluation import Judged, Result
 from pincite.schemas.tables import EVALUATIONS
-from pincite.storage.kept_evaluations import find, keep, kept, read
+from pincite.storage.kept_evaluations import keep, kept, kept_result, read
+from pincite.storage.objects.local import LocalStore
 from tests.storage.building import SPACE
 
 ROWS = (
@@ -34,30 +35,31 @@ RESULT = Result("", "set", "0" * 64, "content", 7, SPACE, 3, 0.675, 4, "structur
 
 
 def test_a_result_comes_back_as_it_was(tmp_path: Path) -> None:
-    stored = keep(tmp_path, RESULT)
+    stored = keep(LocalStore(tmp_path), RESULT)
     assert stored.name.startswith("000007-")
-    assert kept(tmp_path) == [stored] == [replace(RESULT, name=stored.name)]
+    assert kept(LocalStore(tmp_path)) == [stored] == [replace(RESULT, name=stored.name)]
     assert sorted(path.suffix for path in (tmp_path / "evaluations").iterdir()) == [".parquet"]
 
 
 def test_other_programs_read_it_with_its_stamps(tmp_path: Path) -> None:
-    name = keep(tmp_path, RESULT).name
+    name = keep(LocalStore(tmp_path), RESULT).name
     table = pq.read_table(tmp_path / "evaluations" / f"{name}.parquet")
     assert table.schema.equals(EVALUATIONS)
     assert set(table["model"].to_pylist()) == {SPACE.model} and set(table["version"].to_pylist()) == {7}
 
 
 def test_the_same_result_is_kept_once_and_another_beside_it(tmp_path: Path) -> None:
-    names = [keep(tmp_path, one).name for one in (RESULT, RESULT, replace(RESULT, version=8))]
+    names = [keep(LocalStore(tmp_path), one).name for one in (RESULT, RESULT, replace(RESULT, version=8))]
     assert names[0] == names[1]
-    assert [one.name for one in kept(tmp_path)] == [names[0], names[2]]
+    assert [one.name for one in kept(LocalStore(tmp_path))] == [names[0], names[2]]
 
 
 def test_a_baseline_is_found_by_name_or_path(tmp_path: Path) -> None:
-    name = keep(tmp_path, RESULT).name
+    name = keep(LocalStore(tmp_path), RESULT).name
     path = tmp_path / "evaluations" / f"{name}.parquet"
-    assert find(tmp_path, name) == path == find(tmp_path, str(path))
-    assert find(tmp_path, "nothing") is None and find(tmp_path, "../evaluations") is None
+    assert kept_result(LocalStore(tmp_path), name) == read(path)
+    assert kept_result(LocalStore(tmp_path), "nothing") is None
+    assert kept_result(LocalStore(tmp_path), f"../evaluations/{name}") is None
 
 
 @pytest.mark.parametrize("damage", ["not parquet", "another table", "no rows"])
@@ -74,4 +76,4 @@ def test_a_file_that_is_no_evaluation_is_named(tmp_path: Path, damage: str) -> N
 
 
 def test_an_index_without_evaluations_has_none(tmp_path: Path) -> None:
-    assert kept(tmp_path) == []
+    assert kept(LocalStore(tmp_path)) == []

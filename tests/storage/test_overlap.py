@@ -72,9 +72,11 @@ def test_of_each_pack_only_the_units_that_it_serves_are_joined(index: Path, sour
         reindex(index, fill(source, texts(*range(last))))
     with Index.open(index) as opened, opened.snapshot() as snapshot:
         first, second, third = snapshot.units
-        one = pack_units(index, [first, third], SPACE)
-        other = pack_units(index, [first, second], SPACE)
-        whole = joined([(pack_units(index, snapshot.units, SPACE), frozenset(u.key for u in snapshot.units))])
+        one = pack_units(snapshot.places, [first, third], SPACE)
+        other = pack_units(snapshot.places, [first, second], SPACE)
+        whole = joined(
+            [(pack_units(snapshot.places, snapshot.units, SPACE), frozenset(u.key for u in snapshot.units))]
+        )
     made = joined([(one, frozenset(one.units)), (other, frozenset({second.key}))])
     assert made.units == whole.units and same(made, whole)
     assert same(joined([(one, frozenset({third.key})), (other, frozenset(other.units))]), whole)
@@ -87,7 +89,7 @@ def test_a_posting_without_its_chunk_goes_with_its_unit(index: Path, source: Pat
         reindex(index, fill(source, texts(*range(last))))
     with Index.open(index) as opened, opened.snapshot() as snapshot:
         first, second = snapshot.units
-        pack = pack_units(index, [second, CommitGroup(first.key, (), first.postings)], SPACE)
+        pack = pack_units(snapshot.places, [second, CommitGroup(first.key, (), first.postings)], SPACE)
     assert {(one.unit, one.term) for one in pack.lost} >= {(first.key, "word0"), (first.key, "more")}
     assert joined([(pack, frozenset({first.key, second.key}))]).lost == pack.lost
     assert joined([(pack, frozenset({second.key}))]).lost == ()

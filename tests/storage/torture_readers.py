@@ -83,7 +83,7 @@ def look_back(opened: Index, draw: random.Random) -> None:
     with opened.snapshot(draw.randint(oldest, newest)) as snapshot:
         back = gone & {one.document_id for one in snapshot.documents()}
         for segment in snapshot.segments:
-            rows = read_segment(opened.path, segment.file, ["document_id"])  # also those that are not live
+            rows = read_segment(opened.places, segment.file, ["document_id"])  # also those that are not live
             back |= gone & set(rows["document_id"].to_pylist())
     assert not back, (snapshot.version, back)
 

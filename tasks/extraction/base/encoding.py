@@ -1,8 +1,9 @@
 """Bytes of a text file to its text.
 
-Order: byte order mark, UTF-16 without one, 7-bit escape encodings, UTF-8, the encoding that the file
-declares, a guess. The guess is chardet's: of 46 short texts in 13 languages and 20 encodings it got all,
-charset-normalizer 3.5.3 got 30 (`tests/tasks/extraction/base/test_encoding.py` keeps these texts).
+Order: byte order mark, UTF-16 without one, 7-bit escape encodings, UTF-8, UTF-8 with single lines of
+Windows-1252, the encoding that the file declares, a guess. The guess is chardet's: of 46 short texts in 13
+languages and 20 encodings it got all, charset-normalizer 3.5.3 got 30
+(`tests/tasks/extraction/base/test_encoding.py` keeps these texts).
 """
 
 import codecs
@@ -12,6 +13,7 @@ from collections.abc import Iterable
 import chardet
 import regex
 
+from pincite.schemas.counting import counted
 from pincite.schemas.errors import Unreadable
 from pincite.schemas.records import DocumentWarning
 
@@ -54,6 +56,18 @@ _IMPOSSIBLE = regex.compile(
 )
 """What no word has when it is read in the right encoding."""
 _ABOUT_AS_LIKELY = 0.3
+_TERMINAL = re.compile(
+    r"\x1b(?:\[[0-?]{0,200}[ -/]{0,20}[@-~]"  # CSI: colours, the cursor (ECMA-48, 5.4)
+    r"|[\]PX^_][^\x07\x1b]{0,5000}(?:\x07|\x1b\\)"  # OSC and its kind: titles, addresses of links
+    r"|[ -/]{0,20}[0-~])"
+)
+_OVERSTRUCK = re.compile(r"[^\n\b]\x08")  # bold and underline of old manuals: the sign that stays comes last
+_NULS = re.compile(rb"\x00+")
+_BINARY_CONTROLS = re.compile(rb"[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]")
+_TEXT_PER_NULS = 24  # bytes of text for each run of NULs: in a program they part short names
+_MIXED_BYTES = 4_000_000
+_MULTIBYTE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_UNLIKELY_UTF8 = re.compile(r"[\x80-\x9f\u0180-\u07ff]")  # what two bytes of other encodings come to
 _LINE_END = re.compile(r"\r\n?")
 
 
@@ -63,9 +77,12 @@ def decode(data: bytes, declared: str = "") -> Decoded:
     This is the canonical text: offsets count its code points, so on a CRLF file they are no file offsets.
     `declared`: the encoding that the file itself names (an HTML meta element, a mail header), "" for none.
     A guessed encoding and bytes that could not be decoded are warnings; U+FFFD stands only where such a
-    warning says so, or where the source itself has it. Raises `Unreadable` for binary data.
+    warning says so, or where the source itself has it. What only steers a terminal (colours, the cursor, a sign
+    printed over itself) is no text. Raises `Unreadable` for binary data.
     """
     text, warnings = _decode(data, declared)
+    if "\x1b" in text or "\b" in text:
+        text = _OVERSTRUCK.sub("", _TERMINAL.sub("", text))
     _refuse_binary(text)
     return normalise_lines(text), warnings
 
@@ -80,12 +97,12 @@ def _decode(data: bytes, declared: str) -> Decoded:
         if data.startswith(mark):
             return _by_mark(data[len(mark) :], name)
     if b"\x00" in data:
-        return _wide(data)
+        return _wide(data) or _with_nuls(data, declared)
     sure = [name for escape, name in _ESCAPES if escape in data] + ["utf-8"]
     if (text := _first(data, sure)) is not None:
         return text, ()
-    if damaged := _damaged_utf8(data):
-        return damaged
+    if decoded := _two_encodings(data) or _damaged_utf8(data):
+        return decoded
     if (text := _first(data, [_known(declared)])) is not None:
         return text, ()
     return _guess(data)
@@ -102,7 +119,7 @@ def _by_mark(data: bytes, name: str) -> Decoded:
     )
 
 
-def _wide(data: bytes) -> Decoded:
+def _wide(data: bytes) -> Decoded | None:
     """UTF-16 without a mark: text of most scripts has NULs in every second byte only."""
     high_nuls, low_nuls = data[1::2].count(0), data[0::2].count(0)
     for name, nuls, others in (("utf-16-le", high_nuls, low_nuls), ("utf-16-be", low_nuls, high_nuls)):
@@ -110,7 +127,56 @@ def _wide(data: bytes) -> Decoded:
             text = _first(data, [name])
             if text is not None:
                 return text, (_guessed(name.upper()),)
-    raise Unreadable(f"binary data, not text: a NUL byte at {data.index(0):,}")
+    return None
+
+
+def _with_nuls(data: bytes, declared: str) -> Decoded:
+    """Text with NULs in it, as a log that was cut while it was written: without them, each run a line end."""
+    runs = len(_NULS.findall(data))
+    binary = Unreadable(f"binary data, not text: a NUL byte at {data.index(0):,}")
+    rest = _NULS.sub(b"\n", data).strip(b"\n")
+    if not rest or _BINARY_CONTROLS.search(rest):
+        raise binary
+    try:
+        text, warnings = _decode(rest, declared)
+    except Unreadable as error:
+        raise binary from error
+    if any(warning.code != "mixed-encodings" for warning in warnings) or len(rest) < _TEXT_PER_NULS * runs:
+        raise binary
+    message = (
+        f"{data.count(0):,} NUL bytes in {counted(runs, 'place')}, the first at {data.index(0):,}, left out"
+    )
+    return text, (DocumentWarning("nul-bytes", message), *warnings)
+
+
+def _two_encodings(data: bytes) -> Decoded | None:
+    """UTF-8 whose other lines are Windows-1252; None for a file of one encoding, or a damaged one."""
+    if len(data) > _MIXED_BYTES or _cut_off(data):
+        return None
+    lines: list[str] = []
+    others: list[int] = []
+    utf8 = False
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        try:
+            lines.append(line.decode("utf-8"))
+            utf8 = utf8 or (not line.isascii() and not _UNLIKELY_UTF8.search(lines[-1]))
+        except UnicodeDecodeError:
+            text = _first(line, ["cp1252"])
+            if text is None or _MULTIBYTE.search(line) or not _reads_as_latin(text):
+                return None
+            lines.append(text)
+            others.append(number)
+    if not (utf8 and others):
+        return None
+    shown = ", ".join(map(str, others[:5])) + (" …" if len(others) > 5 else "")
+    message = f"UTF-8, but for {counted(len(others), 'line')} (line {shown}), read as Windows-1252"
+    return "\n".join(lines), (DocumentWarning("mixed-encodings", message),)
+
+
+def _reads_as_latin(text: str) -> bool:
+    """Whether letters beyond ASCII are few among plain ones, and no word is impossible."""
+    beyond = sum(letter > "\x7f" for letter in text if letter.isalpha())
+    return beyond * 2 <= sum(map(str.isalpha, text)) and not _IMPOSSIBLE.search(text)
 
 
 def _damaged_utf8(data: bytes) -> Decoded | None:
@@ -135,8 +201,11 @@ def _cut_off(data: bytes) -> bool:
 
 
 def _guess(data: bytes) -> Decoded:
-    """By chardet, on the part that says most: the start, cut at a line end, and the whole if it must be."""
-    for sample in dict.fromkeys((_sample(data), data)):
+    """By chardet, on the part that says most: the start, cut at a line end, and the whole if it must be.
+
+    At last without the first bytes, by which chardet takes a text about PDF files for one.
+    """
+    for sample in dict.fromkeys((_sample(data), data, data[8:])):
         name = _known(_likely(sample))
         if name and (text := _first(data, [name])) is not None:
             return text, (_guessed(name),)

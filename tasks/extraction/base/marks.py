@@ -36,6 +36,8 @@ _ABBREVIATED = frozenset({
     "Mme", "Mmes", "Mlle", "Mlles", "Mgr", "Mr", "Mrs", "Dr", "Dre", "Me", "No", "Nos", "no", "nos", "Cie", "Ste",
 })
 # fmt: on
+STRUCK = ("struck-text", "words with a line through them, marked ~~so~~")
+"""Code and message of the warning that names them."""
 _SIGNS = {"tm": "™", "sm": "℠", "(r)": "®", "(c)": "©"}
 _LONGEST = 40  # characters: longer raised or lowered words are small print, not signs
 _LOOK_BACK = 24  # characters before a sign that decide how it is written
@@ -64,6 +66,15 @@ def written(runs: Iterable[DrawnRun]) -> str:
             before = (before + text[-_LOOK_BACK:])[-_LOOK_BACK:]
         parts.append(struck("".join(inner)) if is_struck else "".join(inner))
     return "".join(parts)
+
+
+def struck_words(runs: Iterable[DrawnRun]) -> list[str]:
+    """What the line goes through, for the warning."""
+    return [
+        words
+        for is_struck, stretch in groupby(runs, key=lambda run: run.struck)
+        if is_struck and any(map(str.isalnum, words := "".join(run.text for run in stretch).strip()))
+    ]
 
 
 def raised(words: str, before: str) -> str:

@@ -7,9 +7,10 @@ of the text sees the structure that the blocks record.
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from pincite.schemas.errors import Unreadable
-from pincite.schemas.records import Block, BlockKind, DocumentWarning, Extraction, Place, PlaceKind
+from pincite.schemas.records import Block, BlockKind, DocumentWarning, Extraction, Place, PlaceKind, Word
 
 NAMES_SHOWN = 12  # of the things that one warning lists; the rest is counted
 
@@ -35,11 +36,29 @@ class TextBuilder:
         self._warnings: list[DocumentWarning] = []
         self._named: dict[tuple[str, str], list[str]] = {}
         self._replaced = 0
+        self._words: list[Word] = []  # of members that OCR read
         self._stand_in: tuple[str, int] | None = None
 
     @property
     def empty(self) -> bool:
         return not self._blocks
+
+    @property
+    def count(self) -> int:
+        """Blocks so far."""
+        return len(self._blocks)
+
+    def boilerplate(self, first: int, own: Sequence[bool]) -> None:
+        """Of the blocks from `first` on, those that are not the page's own become boilerplate."""
+        for at, one in enumerate(own, start=first):
+            if not one:
+                block = self._blocks[at]
+                self._blocks[at] = Block("boilerplate", block.start, block.end)
+
+    def block_texts(self, first: int) -> list[tuple[Block, str]]:
+        """The blocks from `first` on with their words."""
+        text = "".join(self._parts)
+        return [(block, text[block.start : block.end]) for block in self._blocks[first:]]
 
     def heading(self, title: str, level: int, label: str = "", kind: PlaceKind = "entry") -> None:
         """Level 1 is the outermost; levels beyond 6 are written like 6, which is all that Markdown has."""
@@ -109,6 +128,30 @@ class TextBuilder:
         if len(self._blocks) > first:
             self._places.append(Place(kind, self._blocks[first].start, self._blocks[-1].end, label))
 
+    def member(self, name: str, extraction: Extraction) -> None:
+        """Appends the text of a file inside this document under its name, its pages as places of their own."""
+        self.heading(name, 2)
+        text = extraction.text.strip("\n")
+        lead = len(extraction.text) - len(extraction.text.lstrip("\n"))
+        start = self._length + 2 - lead
+        self._parts += ["\n\n", text]
+        self._length += 2 + len(text)
+        for block in extraction.blocks:
+            level = block.level + 2 if block.level else 0
+            moved = replace(block, start=block.start + start, end=block.end + start, level=level)
+            self._blocks.append(moved)
+        self._words += [
+            replace(word, start=word.start + start, end=word.end + start) for word in extraction.words
+        ]
+        inner = [
+            Place("entry", page.start, page.end, f"{name}, page {page.number}") for page in extraction.pages
+        ]
+        for place in inner or [Place("entry", lead, lead + len(text), name)]:
+            if place.end > place.start:
+                end = min(place.end + start, self._length)
+                self._places.append(replace(place, start=place.start + start, end=end))
+        self._warnings += [replace(each, message=f"{name}: {each.message}") for each in extraction.warnings]
+
     def warn(self, code: str, message: str, page: int | None = None) -> None:
         self._warnings.append(DocumentWarning(code, message, page))
 
@@ -119,7 +162,7 @@ class TextBuilder:
         """Warn once about all things of a kind: "`message`: first, second, third"."""
         self._named.setdefault((code, message), []).append(one_line(thing) or "unnamed")
 
-    def extraction(self, title: str, media_type: str, extractor: str, version: str) -> Extraction:
+    def extraction(self, title: str, media_type: str) -> Extraction:
         """All that was appended. Raises `Unreadable` when there is no letter or digit in it."""
         text = "".join(self._parts)
         warnings = tuple(dict.fromkeys((*self._warnings, *self._named_warnings())))
@@ -130,10 +173,9 @@ class TextBuilder:
             text=text,
             title=one_line(self._clean(title)),
             media_type=media_type,
-            extractor=extractor,
-            extractor_version=version,
             blocks=tuple(self._blocks),
             places=tuple(sorted(self._places, key=lambda place: (place.start, place.end))),
+            words=tuple(self._words),
             warnings=warnings,
         )
 

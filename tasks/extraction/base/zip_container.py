@@ -5,6 +5,7 @@ count, because a directory can lie and because a damaged part must be found befo
 """
 
 import re
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from lxml import etree
 
 from pincite.schemas.errors import DocumentError, Encrypted, LimitExceeded, Misread, Unreadable, Unsupported
 from pincite.schemas.settings import Limits
+from pincite.tasks.extraction.base.strict_copy import write_transitional
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # [MS-CFB] 2.2
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")  # stream name, [MS-OFFCRYPTO] 2.3.4.4
@@ -41,7 +43,8 @@ _CONFUSION = (IndexError, TypeError, AttributeError, RecursionError)
 class Container:
     """Reads parts by name; the sum of all that is read stays under the limit."""
 
-    def __init__(self, archive: zipfile.ZipFile, limits: Limits) -> None:
+    def __init__(self, archive: zipfile.ZipFile, limits: Limits, path: Path) -> None:
+        self.path = path  # of the file to read: a copy, where the original is Strict Open XML
         self._archive = archive
         self._limits = limits
         self.names: tuple[str, ...] = tuple(dict.fromkeys(archive.namelist()))
@@ -82,12 +85,15 @@ def open_container(path: Path, limits: Limits, what: str, *, dtd: bool = False) 
     with archive:
         check_sizes(archive, limits)
         _inflate_all(archive, limits, dtd)
-        container = Container(archive, limits)
-        if _RELATIONS in container and _STRICT in container.read(_RELATIONS):
-            raise Unsupported(
-                f"saved as Strict Open XML, which is not read: save it as an ordinary {what} file"
-            )
-        yield container
+        container = Container(archive, limits, path)
+        if _RELATIONS not in container or _STRICT not in container.read(_RELATIONS):
+            yield container
+            return
+        with tempfile.TemporaryDirectory(prefix="pincite-strict-") as folder:
+            everyday = Path(folder) / f"everyday{path.suffix}"
+            write_transitional(archive, everyday)
+            with zipfile.ZipFile(everyday) as copy:
+                yield Container(copy, limits, everyday)
 
 
 def check_sizes(archive: zipfile.ZipFile, limits: Limits) -> None:

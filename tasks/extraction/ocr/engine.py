@@ -17,7 +17,7 @@ from pincite.schemas.counting import counted
 from pincite.schemas.errors import LimitExceeded
 from pincite.schemas.records import DocumentWarning
 from pincite.schemas.settings import Settings
-from pincite.tasks.extraction.ocr import preprocessing, tesseract
+from pincite.tasks.extraction.ocr import installed, preprocessing, tesseract
 from pincite.tasks.extraction.pages.layout import WordBox, reading_order
 
 MAX_SIDE = 32_000  # pixels; tesseract refuses a side over 32,767
@@ -135,7 +135,7 @@ def read_page(image: Image.Image, settings: Settings) -> OcrPage:
     An empty page gives no words and no warning. Raises `OcrUnavailable` (transient: tesseract or a language
     is missing), `LimitExceeded` (pixels, memory), `Unreadable`, `WorkerDied` (tesseract ended by itself).
     """
-    tesseract.check_languages(settings.ocr.languages)
+    installed.check_languages(settings.ocr.languages)
     if image.width * image.height > settings.limits.pixels:
         raise LimitExceeded(
             f"a page image of {image.width} x {image.height} pixels is over the limit of "

@@ -1,69 +1,22 @@
-"""Calls tesseract: what is installed, which way is up, which words stand where.
+"""Calls tesseract: which way is up, which words stand where.
 
 Tesseract is started without a session of its own, so that whoever ends this process group ends it too.
 """
 
-import functools
 import os
-import subprocess
 
 import pytesseract
 from PIL import Image
 
 from pincite.schemas.errors import DocumentError, LimitExceeded, OcrUnavailable, Unreadable, WorkerDied
+from pincite.tasks.extraction.ocr.installed import INSTALL
 from pincite.tasks.extraction.pages.layout import WordBox
-
-INSTALL = "Debian, Ubuntu: apt-get install tesseract-ocr; macOS: brew install tesseract tesseract-lang"
 
 
 class OcrTimeout(DocumentError):
     """One call took too long. Caught in `ocr`: the page is lost, not the document."""
 
     kind = "limit"
-
-
-def check_languages(languages: tuple[str, ...]) -> None:
-    """Raises `OcrUnavailable` that names what to install: tesseract, a language, orientation data."""
-    if not languages:
-        raise OcrUnavailable("no language is set for OCR: set ocr.languages, for example to eng")
-    missing = [name for name in dict.fromkeys((*languages, "osd")) if name not in installed_languages()]
-    if missing:
-        raise OcrUnavailable(
-            f"tesseract has no data for {', '.join(missing)}: install it (Debian, Ubuntu: apt-get install "
-            f"{' '.join(map(package_name, missing))}; macOS: brew install tesseract-lang) or change ocr.languages"
-        )
-
-
-def package_name(language: str) -> str:
-    """The Debian package of a language or script: chi_sim is in tesseract-ocr-chi-sim."""
-    script, _, name = language.rpartition("/")
-    return f"tesseract-ocr-{'script-' if script else ''}{name.lower().replace('_', '-')}"
-
-
-def installed_languages() -> frozenset[str]:
-    """Names as `tesseract --list-langs` gives them; asked once for each command and search path."""
-    search = f"{os.environ.get('PATH', '')}:{os.environ.get('TESSDATA_PREFIX', '')}"
-    return frozenset(_ask(pytesseract.pytesseract.tesseract_cmd, search, "--list-langs")[1:])
-
-
-def version() -> str:
-    """As in "5.3.0"."""
-    first = _ask(pytesseract.pytesseract.tesseract_cmd, os.environ.get("PATH", ""), "--version")[0]
-    return first.removeprefix("tesseract").strip().removeprefix("v")
-
-
-@functools.lru_cache(maxsize=8)
-def _ask(command: str, search: str, question: str) -> tuple[str, ...]:
-    """The lines of the answer. `search` is part of the cache's key only. A failure is not remembered."""
-    try:
-        told = subprocess.run(
-            [command, question], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True
-        )
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise OcrUnavailable(
-            f"tesseract can't be run ({error}), and a page without text needs it: install it ({INSTALL}), then retry"
-        ) from error
-    return tuple(told.stdout.decode("utf-8", "replace").splitlines())
 
 
 def orientation(grey: Image.Image, timeout_s: float) -> tuple[int, float]:

@@ -4,6 +4,7 @@ container check → python-docx → body → blocks. Running headers and footers
 out and named in warnings.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,11 +25,9 @@ from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.base.text_builder import TextBuilder, one_line
 from pincite.tasks.extraction.base.zip_container import damage_as_unreadable, open_container, parse_xml
 from pincite.tasks.extraction.office.docx_styles import Numbering, Styles
-from pincite.tasks.extraction.office.docx_text import MC, A, Attached, ParagraphReader, W
+from pincite.tasks.extraction.office.docx_text import MC, A, Attached, ParagraphReader, W, running_words
 from pincite.tasks.extraction.office.pptx_shapes import chart_rows
 
-EXTRACTOR = "docx"
-EXTRACTOR_VERSION = "1"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 # Templates and files with macros are the same inside; python-docx knows only the plain kind.
@@ -43,6 +42,7 @@ PartFactory.part_type_for |= {
 
 _WRAPPERS = {f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag")}
 _DELETED = {f"{W}del", f"{W}moveFrom"}
+_IDENTIFIES = re.compile(r"\d{3}|\S@\S")  # an invoice, a revision, a year, a telephone, an address
 _COLUMNS = 63  # of a table: Word's own limit, so that a hostile span stays small
 
 
@@ -50,15 +50,16 @@ def extract_docx(path: Path, settings: Settings, progress: Progress) -> Extracti
     """The document's text. Raises `Encrypted`, `Unreadable` or `LimitExceeded`."""
     progress(1)
     with (
-        open_container(path, settings.limits, "Word"),
+        open_container(path, settings.limits, "Word") as container,
         damage_as_unreadable("Word", PythonDocxError, OpcError),
     ):
-        document = cast(DocumentPart, Package.open(str(path)).main_document_part).document
+        document = cast(DocumentPart, Package.open(str(container.path)).main_document_part).document
         reader = DocumentReader(document, settings.include_hidden_text)
+        reader.letterhead()
         reader.body(document.element.body)
         reader.running_text()
         title = reader.title or _core_title(document)
-        return reader.builder.extraction(title, MEDIA_TYPE, EXTRACTOR, EXTRACTOR_VERSION)
+        return reader.builder.extraction(title, MEDIA_TYPE)
 
 
 class DocumentReader:
@@ -71,7 +72,7 @@ class DocumentReader:
         self._styles = Styles(self._related(RT.STYLES))
         self._numbering = Numbering(self._related(RT.NUMBERING))
         self._include_hidden = include_hidden
-        self._reader = ParagraphReader(self._styles.hides, include_hidden)
+        self._reader = ParagraphReader(self._styles, include_hidden)
         self._notes = {
             "footnote": _by_id(self._related(RT.FOOTNOTES), "footnote"),
             "endnote": _by_id(self._related(RT.ENDNOTES), "endnote"),
@@ -85,15 +86,30 @@ class DocumentReader:
         self._blocks(parent)
         self._end_list()
 
+    def letterhead(self) -> None:
+        """Once, before the text, what identifies the document: headers and footers with a number or an address."""
+        for text in self._running():
+            if _IDENTIFIES.search(text):
+                self.builder.paragraph(text)
+
     def running_text(self) -> None:
-        """Names what stands in headers and footers: it is on every page and in no chunk."""
-        texts = {}
-        for relation in self._part.rels.values():
-            if relation.reltype in (RT.HEADER, RT.FOOTER) and not relation.is_external:
-                words = (text.text or "" for text in _root(relation.target_part).iter(f"{W}t"))
-                texts[one_line("".join(words))] = True
-        for text in sorted(filter(None, texts)):
-            self.builder.name("running-text", "headers and footers, left out", text)
+        """Names what else stands in headers and footers: it is on every page and in no chunk."""
+        for text in self._running():
+            if not _IDENTIFIES.search(text):
+                self.builder.name("running-text", "headers and footers, left out", text)
+
+    def _running(self) -> list[str]:
+        """The different texts of headers, then of footers, without page numbers."""
+        texts: dict[str, bool] = {}
+        for kind in (RT.HEADER, RT.FOOTER):
+            parts = (
+                relation.target_part
+                for relation in self._part.rels.values()
+                if relation.reltype == kind and not relation.is_external
+            )
+            for text in sorted(one_line(running_words(_root(part))) for part in parts):
+                texts[text] = True
+        return list(filter(None, texts))
 
     def _blocks(self, parent: etree._Element) -> None:
         for child in parent:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from pincite.tasks.extraction.office.docx_text import W
+from pincite.tasks.extraction.base.marks import Position
+from pincite.tasks.extraction.office.docx_text import W, own_ink
 
 _HEADING_NAME = re.compile(r"heading (\d)", re.IGNORECASE)
 _OFF = ("0", "false", "off")
@@ -69,6 +70,16 @@ class Styles:
             if vanish is not None:
                 return vanish.get(f"{W}val", "1") not in _OFF
         return False
+
+    def ink(self, style_id: str) -> tuple[Position, bool]:
+        """(raised or lowered, struck) of text in this style."""
+        position: Position | None = None
+        struck: bool | None = None
+        for style in self._chain(style_id):
+            own_position, own_struck = own_ink(style.find(f"{W}rPr"))
+            position = own_position if position is None else position
+            struck = own_struck if struck is None else struck
+        return position or "", bool(struck)
 
     def numbering(self, paragraph: etree._Element) -> tuple[str, int] | None:
         """(numId, level) of a numbered paragraph. numId 0 takes the numbering of the style away."""

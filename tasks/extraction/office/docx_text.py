@@ -1,15 +1,19 @@
 """The words of one WordprocessingML paragraph, and what hangs on it: boxes, notes, comments, pictures.
 
-Element names follow ECMA-376 part 1, 17.3 (runs), 17.13.5 (revisions), 20.4 (drawings), 22.1 (mathematics).
+Element names follow ECMA-376 part 1, 17.3 (runs), 17.13.5 (revisions), 20.4 (drawings).
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from lxml import etree
 
+from pincite.tasks.extraction.base.marks import STRUCK, DrawnRun, Position, struck_words, written
+from pincite.tasks.extraction.office.word_formulas import M, formula
+
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 WP = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -28,9 +32,10 @@ _FIXED = {
 }
 _LEFT_OUT = {f"{W}{name}" for name in ("pPr", "rPr", "instrText", "delInstrText", "rubyPr", "sdtPr", "tblPr")}
 _DELETED = {f"{W}{name}" for name in ("del", "moveFrom", "delText")}
-_SIGNS = {f"{M}sSup": "^", f"{M}sSub": "_", f"{M}f": "/"}
 _SYMBOL_FONT = range(0xF000, 0xF100)  # positions in Symbol or Wingdings, not Unicode characters
 _OFF = ("0", "false", "off")
+_PAGE_FIELD = re.compile(r"\b(?:PAGE|NUMPAGES|SECTIONPAGES)\b", re.IGNORECASE)
+_POSITIONS: dict[str, Position] = {"superscript": "raised", "subscript": "lowered"}
 
 
 @dataclass(slots=True)
@@ -46,43 +51,59 @@ class Attached:
     words: list[str] = field(default_factory=list)  # of shapes that hold text of their own: WordArt
 
 
+class RunStyles(Protocol):
+    """What styles say about the runs that name them."""
+
+    def hides(self, style_id: str) -> bool: ...
+
+    def ink(self, style_id: str) -> tuple[Position, bool]: ...
+
+    def style_id(self, paragraph: etree._Element) -> str: ...
+
+
 class ParagraphReader:
     """Reads paragraphs; numbers the notes in the order of their references."""
 
-    def __init__(self, hidden_style: Callable[[str], bool], include_hidden: bool) -> None:
-        self._hidden_style = hidden_style
+    def __init__(self, styles: RunStyles, include_hidden: bool) -> None:
+        self._styles = styles
         self._include_hidden = include_hidden
         self._marks: dict[tuple[str, str], str] = {}
 
     def read(self, element: etree._Element, attached: Attached) -> str:
         """The visible words below `element`; what else hangs there goes to `attached`."""
-        return "".join(self._walk(element, attached))
+        runs = list(self._walk(element, attached))
+        attached.named.extend((*STRUCK, words) for words in struck_words(runs))
+        return written(runs)
 
     def mark(self, kind: str, note_id: str) -> str:
         """The mark of a note, as in Markdown: "[^1]"."""
         return self._marks.setdefault((kind, note_id), f"[^{len(self._marks) + 1}]")
 
-    def _walk(self, element: etree._Element, attached: Attached) -> Iterator[str]:
+    def _walk(self, element: etree._Element, attached: Attached) -> Iterator[DrawnRun]:
         for child in element:
             if isinstance(child.tag, str) and child.tag not in _LEFT_OUT:
                 yield from self._one(child, attached)
 
-    def _one(self, child: etree._Element, attached: Attached) -> Iterator[str]:
+    def _one(self, child: etree._Element, attached: Attached) -> Iterator[DrawnRun]:
         tag = child.tag
-        if tag in (f"{W}t", f"{M}t"):
-            yield child.text or ""
+        if tag == f"{W}t":
+            yield DrawnRun(child.text or "")
         elif tag in _FIXED:
-            yield _FIXED[tag]
+            yield DrawnRun(_FIXED[tag])
         elif tag in _DELETED:
             attached.named.append(
                 ("tracked-deletion", "deleted in tracked changes, left out", _all_text(child))
             )
         elif tag == f"{W}r" and self._hidden(child):
             attached.named.append(("hidden-text", "hidden text, left out", _all_text(child)))
+        elif tag == f"{W}r":
+            position, struck = self._ink(child)
+            for run in self._walk(child, attached):
+                yield DrawnRun(run.text, position or run.position, struck or run.struck)
         elif tag == f"{MC}AlternateContent":
-            yield from self._alternative(child, attached)
+            yield from map(DrawnRun, self._alternative(child, attached))
         elif tag in _SPECIAL:
-            yield from _SPECIAL[tag](self, child, attached)
+            yield from map(DrawnRun, _SPECIAL[tag](self, child, attached))
         else:
             yield from self._walk(child, attached)
 
@@ -93,7 +114,23 @@ class ParagraphReader:
         if vanish is not None:
             return vanish.get(f"{W}val", "1") not in _OFF
         style = run.find(f"{W}rPr/{W}rStyle")
-        return style is not None and self._hidden_style(style.get(f"{W}val", ""))
+        return style is not None and self._styles.hides(style.get(f"{W}val", ""))
+
+    def _ink(self, run: etree._Element) -> tuple[Position, bool]:
+        """(raised or lowered, struck): as the run says, else its style, else the style of its paragraph."""
+        position, struck = own_ink(run.find(f"{W}rPr"))
+        if position is not None and struck is not None:
+            return position, struck
+        named = run.find(f"{W}rPr/{W}rStyle")
+        paragraph = next(run.iterancestors(f"{W}p"), None)
+        of_run = self._styles.ink(named.get(f"{W}val", "")) if named is not None else ("", False)
+        of_paragraph = (
+            self._styles.ink(self._styles.style_id(paragraph)) if paragraph is not None else ("", False)
+        )
+        return (
+            (of_run[0] or of_paragraph[0]) if position is None else position,
+            (of_run[1] or of_paragraph[1]) if struck is None else struck,
+        )
 
     def _alternative(self, element: etree._Element, attached: Attached) -> Iterator[str]:
         """The first choice that holds anything: the others say the same for older programs."""
@@ -137,7 +174,7 @@ class ParagraphReader:
         attached.charts.extend(_relation(chart, "id") for chart in element.iter(f"{CHART}chart"))
         for diagram in element.iter(f"{DIAGRAM}relIds"):
             attached.diagrams.append(_relation(diagram, "dm"))
-        yield from self._walk(element, attached)
+        yield self.read(element, attached)
 
     def _picture(self, element: etree._Element, attached: Attached) -> Iterator[str]:
         for image in element.iter(f"{VML}imagedata"):
@@ -146,7 +183,7 @@ class ParagraphReader:
         if element.tag == f"{W}object":
             attached.named.append(("embedded-object", "embedded objects are not read", _program(element)))
         attached.words.extend(path.get("string", "") for path in element.iter(f"{VML}textpath"))
-        yield from self._walk(element, attached)
+        yield self.read(element, attached)
 
     def _ruby(self, element: etree._Element, attached: Attached) -> Iterator[str]:
         base, above = element.find(f"{W}rubyBase"), element.find(f"{W}rt")
@@ -154,9 +191,7 @@ class ParagraphReader:
         yield f"({self.read(above, attached)})" if above is not None else ""
 
     def _formula(self, element: etree._Element, attached: Attached) -> Iterator[str]:
-        """Fractions, powers and indices on one line: "(a+b)/c", "x^2"."""
-        parts = [self.read(part, attached) for part in element if part.tag not in _MATH_PROPERTIES]
-        yield _SIGNS[str(element.tag)].join(part if len(part) < 2 else f"({part})" for part in parts)
+        yield formula(element)
 
     def _checkbox(self, element: etree._Element, attached: Attached) -> Iterator[str]:
         ticked = element.find(f"{W}checked")
@@ -165,7 +200,6 @@ class ParagraphReader:
         yield "☒" if ticked is not None and ticked.get(f"{W}val", "1") not in _OFF else "☐"
 
 
-_MATH_PROPERTIES = {f"{M}fPr", f"{M}sSupPr", f"{M}sSubPr"}
 _SPECIAL: dict[str, Callable[[ParagraphReader, etree._Element, Attached], Iterator[str]]] = {
     f"{W}sym": ParagraphReader._symbol,
     f"{W}footnoteReference": ParagraphReader._note,
@@ -177,10 +211,44 @@ _SPECIAL: dict[str, Callable[[ParagraphReader, etree._Element, Attached], Iterat
     f"{W}object": ParagraphReader._picture,
     f"{W}ruby": ParagraphReader._ruby,
     f"{W}checkBox": ParagraphReader._checkbox,
-    f"{M}f": ParagraphReader._formula,
-    f"{M}sSup": ParagraphReader._formula,
-    f"{M}sSub": ParagraphReader._formula,
+    f"{M}oMath": ParagraphReader._formula,
 }
+
+
+def own_ink(properties: etree._Element | None) -> tuple[Position | None, bool | None]:
+    """(raised or lowered, struck) as run properties say themselves; None where they say nothing."""
+    if properties is None:
+        return None, None
+    align = properties.find(f"{W}vertAlign")
+    position: Position | None = None if align is None else _POSITIONS.get(align.get(f"{W}val", ""), "")
+    lines = [
+        line.get(f"{W}val", "1") not in _OFF
+        for name in ("strike", "dstrike")
+        if (line := properties.find(f"{W}{name}")) is not None
+    ]
+    return position, any(lines) if lines else None
+
+
+def running_words(root: etree._Element) -> str:
+    """The words of a header or footer, paragraphs parted by spaces, without the results of PAGE and NUMPAGES."""
+    parts: list[str] = []
+    fields: list[str] = []  # instructions of the fields that are open
+    for element in root.iter(f"{W}p", f"{W}t", f"{W}tab", f"{W}fldChar", f"{W}instrText"):
+        if element.tag in (f"{W}p", f"{W}tab"):
+            parts.append(" ")
+        elif element.tag == f"{W}instrText":
+            fields[-1:] = [(fields[-1] if fields else "") + (element.text or "")]
+        elif element.tag == f"{W}fldChar":
+            kind = element.get(f"{W}fldCharType")
+            if kind == "begin":
+                fields.append("")
+            elif kind == "end" and fields:
+                fields.pop()
+        else:
+            simple = (above.get(f"{W}instr", "") for above in element.iterancestors(f"{W}fldSimple"))
+            if not any(_PAGE_FIELD.search(field) for field in (*fields, *simple)):
+                parts.append(element.text or "")
+    return "".join(parts)
 
 
 def _relation(element: etree._Element, name: str) -> str:

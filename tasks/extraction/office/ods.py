@@ -7,15 +7,14 @@ from lxml import etree
 from pincite.schemas.errors import Encrypted, LimitExceeded, Unreadable
 from pincite.schemas.locators import column_letters
 from pincite.schemas.settings import Limits
+from pincite.tasks.extraction.base.marks import STRUCK, struck
 from pincite.tasks.extraction.base.sheet_blocks import SheetRow
 from pincite.tasks.extraction.base.zip_container import Container
 from pincite.tasks.extraction.office.number_format import general
+from pincite.tasks.extraction.office.odf_text import DRAW, OFFICE, STYLE, TABLE, TEXT, OdfLines, TextStyles
 from pincite.tasks.extraction.office.xlsx_parts import SheetParts
 
-_BASE = "urn:oasis:names:tc:opendocument:xmlns"
-OFFICE, TABLE, TEXT = (f"{{{_BASE}:{name}:1.0}}" for name in ("office", "table", "text"))
-DRAW, STYLE = f"{{{_BASE}:drawing:1.0}}", f"{{{_BASE}:style:1.0}}"
-_ENCRYPTION = f"{{{_BASE}:manifest:1.0}}encryption-data"
+_ENCRYPTION = "{urn:oasis:names:tc:opendocument:xmlns:manifest:1.0}encryption-data"
 _DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 _DC_CREATOR, _DC_DATE = "{http://purl.org/dc/elements/1.1/}creator", "{http://purl.org/dc/elements/1.1/}date"
 
@@ -28,7 +27,6 @@ _GROUPS = {
 } | {f"{TABLE}table-header-columns"}
 _CELLS = (f"{TABLE}table-cell", f"{TABLE}covered-table-cell")
 _HIDDEN = ("collapse", "filter")
-_NOT_SHOWN = {f"{OFFICE}annotation", f"{OFFICE}annotation-end", f"{TEXT}note-citation", f"{TEXT}ruby-text"}
 _VALUES = ("date-value", "time-value", "string-value", "boolean-value", "value")
 
 
@@ -38,16 +36,11 @@ class Workbook:
     def __init__(self, container: Container, limits: Limits) -> None:
         self._limits = limits
         self._expanded = 0  # characters that repeated cells came to
-        if "META-INF/manifest.xml" in container:
-            manifest = container.xml("META-INF/manifest.xml")
-            if next(manifest.iter(_ENCRYPTION), None) is not None:
-                raise Encrypted(
-                    "this OpenDocument file needs a password: save it without one and index it again"
-                )
+        refuse_encrypted(container)
         self._content = container.xml("content.xml")
-        self.title = ""
-        if "meta.xml" in container:
-            self.title = next((found.text or "" for found in container.xml("meta.xml").iter(_DC_TITLE)), "")
+        self.title = odf_title(container)
+        styles = [container.xml("styles.xml")] if "styles.xml" in container else []
+        self._lines = OdfLines(TextStyles([*styles, self._content]))
         self._hidden_styles = {
             style.get(f"{STYLE}name", "")
             for style in self._content.iter(f"{STYLE}style")
@@ -65,7 +58,9 @@ class Workbook:
             self._columns(table, sheet)
             rows = list(self._rows(table, sheet))
             for shapes in table.iterfind(f"{TABLE}shapes"):
-                _shapes(shapes, sheet)
+                self._shapes(shapes, sheet)
+            sheet.named.extend((*STRUCK, words) for words in self._lines.struck)
+            self._lines.struck.clear()
             yield sheet, rows
 
     def _columns(self, table: etree._Element, sheet: SheetParts) -> None:
@@ -97,7 +92,7 @@ class Workbook:
                 continue
             repeated = _repeated(cell, "number-columns-repeated")
             coordinate = f"{column_letters(column)}{number}"
-            if cell.tag == _CELLS[0] and (text := _cell_text(cell, coordinate, sheet)):
+            if cell.tag == _CELLS[0] and (text := self._cell_text(cell, coordinate, sheet)):
                 self._expand(len(text) * repeated)
                 cells.update(dict.fromkeys(range(column, column + repeated), text))
             column += repeated
@@ -111,24 +106,55 @@ class Workbook:
                 "raise limits.inflated_bytes if the file is trusted"
             )
 
+    def _cell_text(self, cell: etree._Element, coordinate: str, sheet: SheetParts) -> str:
+        """The text that the program stored as shown, the value itself where it stored none."""
+        for note in cell.iterfind(f"{OFFICE}annotation"):
+            sheet.comments.append((coordinate, self._lines.paragraphs(note)))
+        self._shapes(cell, sheet)
+        text = self._lines.paragraphs(cell)
+        if text.strip():
+            _, line_through = self._lines.styles.ink(cell.get(f"{TABLE}style-name", ""))
+            if line_through and "~~" not in text:
+                self._lines.struck.append(text.strip())
+                return struck(text)
+            return text
+        for name in _VALUES:
+            value = cell.get(f"{OFFICE}{name}")
+            if value:
+                return _shown(value, cell.get(f"{OFFICE}value-type", ""), cell.get(f"{OFFICE}currency", ""))
+        formula = cell.get(f"{TABLE}formula")
+        if formula and cell.get(f"{OFFICE}value-type") is None:
+            sheet.formulas[coordinate] = formula
+            return "=" + formula.partition("=")[2]
+        return ""
 
-def _cell_text(cell: etree._Element, coordinate: str, sheet: SheetParts) -> str:
-    """The text that the program stored as shown, the value itself where it stored none."""
-    for note in cell.iterfind(f"{OFFICE}annotation"):
-        sheet.comments.append((coordinate, _paragraphs(note)))
-    _shapes(cell, sheet)
-    text = _paragraphs(cell)
-    if text.strip():
-        return text
-    for name in _VALUES:
-        value = cell.get(f"{OFFICE}{name}")
-        if value:
-            return _shown(value, cell.get(f"{OFFICE}value-type", ""), cell.get(f"{OFFICE}currency", ""))
-    formula = cell.get(f"{TABLE}formula")
-    if formula and cell.get(f"{OFFICE}value-type") is None:
-        sheet.formulas[coordinate] = formula
-        return "=" + formula.partition("=")[2]
-    return ""
+    def _shapes(self, parent: etree._Element, sheet: SheetParts) -> None:
+        """Text boxes and pictures drawn on the sheet."""
+        for shape in parent.iterchildren():
+            if not (isinstance(shape.tag, str) and shape.tag.startswith(DRAW)):
+                continue
+            texts = [self._lines.line(paragraph) for paragraph in shape.iter(f"{TEXT}p", f"{TEXT}h")]
+            sheet.boxes.append("\n".join(filter(None, texts)))
+            name = shape.get(f"{DRAW}name", "")
+            if next(shape.iter(f"{DRAW}image"), None) is not None:
+                sheet.named.append(("embedded-image", "embedded images are not read", name))
+            if next(shape.iter(f"{DRAW}object"), None) is not None:
+                sheet.named.append(("chart", "charts and embedded objects are not read", name))
+
+
+def refuse_encrypted(container: Container) -> None:
+    """Raises `Encrypted` for an OpenDocument file with a password."""
+    if "META-INF/manifest.xml" in container:
+        manifest = container.xml("META-INF/manifest.xml")
+        if next(manifest.iter(_ENCRYPTION), None) is not None:
+            raise Encrypted("this OpenDocument file needs a password: save it without one and index it again")
+
+
+def odf_title(container: Container) -> str:
+    """The title in the file's properties, "" when there is none."""
+    if "meta.xml" not in container:
+        return ""
+    return next((found.text or "" for found in container.xml("meta.xml").iter(_DC_TITLE)), "")
 
 
 def _shown(value: str, kind: str, currency: str) -> str:
@@ -137,40 +163,6 @@ def _shown(value: str, kind: str, currency: str) -> str:
     if kind == "boolean":
         return value.upper()
     return f"{value} {currency}".strip()
-
-
-def _shapes(parent: etree._Element, sheet: SheetParts) -> None:
-    """Text boxes and pictures drawn on the sheet."""
-    for shape in parent.iterchildren():
-        if not (isinstance(shape.tag, str) and shape.tag.startswith(DRAW)):
-            continue
-        texts = [line(paragraph) for paragraph in shape.iter(f"{TEXT}p", f"{TEXT}h")]
-        sheet.boxes.append("\n".join(filter(None, texts)))
-        name = shape.get(f"{DRAW}name", "")
-        if next(shape.iter(f"{DRAW}image"), None) is not None:
-            sheet.named.append(("embedded-image", "embedded images are not read", name))
-        if next(shape.iter(f"{DRAW}object"), None) is not None:
-            sheet.named.append(("chart", "charts and embedded objects are not read", name))
-
-
-def _paragraphs(parent: etree._Element) -> str:
-    return "\n".join(line(paragraph) for paragraph in parent.iterchildren(f"{TEXT}p", f"{TEXT}h"))
-
-
-def line(element: etree._Element) -> str:
-    """The words of a paragraph, with the spaces and tabs that OpenDocument writes as elements."""
-    pieces = [element.text or ""]
-    for child in element:
-        if child.tag == f"{TEXT}s":
-            pieces.append(" " * min(int(child.get(f"{TEXT}c", "1")), 1000))
-        elif child.tag == f"{TEXT}tab":
-            pieces.append("\t")
-        elif child.tag == f"{TEXT}line-break":
-            pieces.append("\n")
-        elif isinstance(child.tag, str) and child.tag not in _NOT_SHOWN:
-            pieces.append(line(child))
-        pieces.append(child.tail or "")
-    return "".join(pieces)
 
 
 def _flat(parent: etree._Element, tag: str) -> Iterator[etree._Element]:

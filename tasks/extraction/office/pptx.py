@@ -18,12 +18,20 @@ from pptx.slide import Slide
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.base.interface import Progress
+from pincite.tasks.extraction.base.marks import STRUCK
 from pincite.tasks.extraction.base.text_builder import TextBuilder, one_line
 from pincite.tasks.extraction.base.zip_container import damage_as_unreadable, open_container, parse_xml
-from pincite.tasks.extraction.office.pptx_shapes import MC, A, P, Words, chart_rows, table_rows, text_body
+from pincite.tasks.extraction.office.pptx_shapes import (
+    MC,
+    A,
+    P,
+    Words,
+    chart_rows,
+    struck_text,
+    table_rows,
+    text_body,
+)
 
-EXTRACTOR = "pptx"
-EXTRACTOR_VERSION = "1"
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
@@ -38,11 +46,11 @@ def extract_pptx(path: Path, settings: Settings, progress: Progress) -> Extracti
     """The text of all slides. Raises `Encrypted`, `Unreadable` or `LimitExceeded`."""
     builder = TextBuilder()
     with (
-        open_container(path, settings.limits, "PowerPoint"),
+        open_container(path, settings.limits, "PowerPoint") as container,
         damage_as_unreadable("PowerPoint", PythonPptxError),
     ):
         # Not `pptx.Presentation`, which refuses slide shows and templates.
-        presentation = Package.open(str(path)).presentation_part.presentation
+        presentation = Package.open(str(container.path)).presentation_part.presentation
         title = ""
         for number, slide in enumerate(presentation.slides, start=1):
             progress(number)
@@ -51,7 +59,7 @@ def extract_pptx(path: Path, settings: Settings, progress: Progress) -> Extracti
                 reader.append()
             title = title or reader.document_title
         title = _core_title(presentation.part) or title
-    return builder.extraction(title, MEDIA_TYPE, EXTRACTOR, EXTRACTOR_VERSION)
+    return builder.extraction(title, MEDIA_TYPE)
 
 
 class SlideReader:
@@ -86,6 +94,8 @@ class SlideReader:
                 _SHAPES[shape.tag](self, shape)
         self._notes()
         self._comments()
+        for words in struck_text(self._root):
+            self._builder.name(*STRUCK, words)
 
     def _walk(self, parent: etree._Element | None) -> Iterator[etree._Element]:
         """Shapes in order, those of groups in their place; of alternatives the first that holds any."""

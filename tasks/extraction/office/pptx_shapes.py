@@ -1,5 +1,6 @@
 """What DrawingML shapes hold: text bodies, tables, charts. ECMA-376 part 1, 21.1 (DrawingML text), 21.2 (charts)."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -7,15 +8,16 @@ from lxml import etree
 from openpyxl.styles.numbers import is_date_format
 from openpyxl.utils.datetime import from_excel
 
+from pincite.tasks.extraction.base.marks import DrawnRun, Position, struck_words, written
 from pincite.tasks.extraction.base.text_builder import one_line
 from pincite.tasks.extraction.office.docx_styles import format_number
 from pincite.tasks.extraction.office.number_format import shown
+from pincite.tasks.extraction.office.word_formulas import M, formula
 
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
-M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 
 _NUMBERS = {
     "arabic": "decimal",
@@ -41,7 +43,7 @@ def text_body(body: etree._Element) -> Iterator[Words]:
     """Paragraphs that hold anything, with their level and their bullet or number."""
     counts: dict[int, int] = {}
     for paragraph in body.iterchildren(f"{A}p"):
-        text = "".join(_runs(paragraph)).strip()
+        text = written(_runs(paragraph)).strip()
         properties = paragraph.find(f"{A}pPr")
         level = int(properties.get("lvl", "0")) if properties is not None else 0
         numbered = properties.find(f"{A}buAutoNum") if properties is not None else None
@@ -54,6 +56,11 @@ def text_body(body: etree._Element) -> Iterator[Words]:
         else:
             counts[level] = counts.get(level, int(numbered.get("startAt", "1")) - 1) + 1
             yield Words(text, level, True, _number(counts[level], numbered.get("type", "")))
+
+
+def struck_text(root: etree._Element) -> list[str]:
+    """What below `root` has a line through it."""
+    return [words for paragraph in root.iter(f"{A}p") for words in struck_words(_runs(paragraph))]
 
 
 def table_rows(grid: etree._Element) -> list[list[str]]:
@@ -94,16 +101,30 @@ def chart_rows(chart: etree._Element) -> tuple[str, list[list[str]]]:
     return title, rows
 
 
-def _runs(element: etree._Element) -> Iterator[str]:
+def _runs(element: etree._Element) -> Iterator[DrawnRun]:
+    position, struck = _ink(element.find(f"{A}rPr")) if element.tag == f"{A}r" else ("", False)
     for child in element:
-        if child.tag in (f"{A}t", f"{M}t"):
-            yield child.text or ""
+        if child.tag == f"{A}t":
+            yield DrawnRun(child.text or "", position, struck)
+        elif child.tag == f"{M}oMath":
+            yield DrawnRun(formula(child))
         elif child.tag == f"{A}br":
-            yield "\n"
+            yield DrawnRun("\n")
         elif child.tag == f"{MC}AlternateContent":
-            yield next((text for choice in child if (text := "".join(_runs(choice)))), "")
+            choices = (list(_runs(choice)) for choice in child)
+            yield from next((runs for runs in choices if any(run.text for run in runs)), [])
         elif child.tag not in (f"{A}pPr", f"{A}rPr", f"{A}endParaRPr"):
             yield from _runs(child)
+
+
+def _ink(properties: etree._Element | None) -> tuple[Position, bool]:
+    """(raised or lowered, struck) of a run: ECMA-376 part 1, 21.1.2.3.9."""
+    if properties is None:
+        return "", False
+    raised_by = properties.get("baseline", "0").rstrip("%")  # "30%" in the strict form
+    lifted = float(raised_by) if re.fullmatch(r"-?\d{1,9}(?:\.\d{1,9})?", raised_by) else 0.0
+    position: Position = "raised" if lifted > 0 else "lowered" if lifted < 0 else ""
+    return position, properties.get("strike", "noStrike") != "noStrike"
 
 
 def _bullet(properties: etree._Element | None) -> bool | None:

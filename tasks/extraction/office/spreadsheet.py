@@ -18,6 +18,7 @@ from pincite.schemas.locators import column_letters
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.base.interface import Progress
+from pincite.tasks.extraction.base.marks import STRUCK, struck
 from pincite.tasks.extraction.base.sheet_blocks import SheetRow, append_sheet
 from pincite.tasks.extraction.base.text_builder import TextBuilder
 from pincite.tasks.extraction.base.zip_container import Container, damage_as_unreadable, open_container
@@ -26,14 +27,12 @@ from pincite.tasks.extraction.office.ods import NO_VALUE, Workbook
 from pincite.tasks.extraction.office.xlsx_parts import SheetParts, core_title, ranges, read_parts
 from pincite.tasks.extraction.office.xlsx_repair import plain_copy
 
-XLSX_EXTRACTOR = "xlsx"
-ODS_EXTRACTOR = "ods"
-EXTRACTOR_VERSION = "1"
 XLSX_MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 ODS_MEDIA_TYPE = "application/vnd.oasis.opendocument.spreadsheet"
 
 # What openpyxl raises on values, elements and attributes that its classes do not allow.
 _STRICTNESS = (ValueError, TypeError, LookupError, AttributeError)
+_STRUCK_WORDS = re.compile(r"~~([^~]+)~~")
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")  # ST_Xstring, ECMA-376 part 1, 22.9.2.19
 
 
@@ -53,10 +52,10 @@ def extract_xlsx(path: Path, settings: Settings, progress: Progress) -> Extracti
     with open_container(path, settings.limits, "Excel") as container, damage:
         title = core_title(container)
         sheets = read_parts(container)
-        rows = _all_rows(path, container, sheets, builder, progress)
+        rows = _all_rows(container.path, container, sheets, builder, progress)
     for sheet, found in zip(sheets, rows, strict=True):
         _append(builder, sheet, found)
-    return builder.extraction(title, XLSX_MEDIA_TYPE, XLSX_EXTRACTOR, EXTRACTOR_VERSION)
+    return builder.extraction(title, XLSX_MEDIA_TYPE)
 
 
 def _all_rows(
@@ -97,7 +96,7 @@ def extract_ods(path: Path, settings: Settings, progress: Progress) -> Extractio
         for number, (sheet, rows) in enumerate(workbook.sheets(), start=1):
             progress(number)
             _append(builder, sheet, rows)
-    return builder.extraction(workbook.title, ODS_MEDIA_TYPE, ODS_EXTRACTOR, EXTRACTOR_VERSION)
+    return builder.extraction(workbook.title, ODS_MEDIA_TYPE)
 
 
 def _append(builder: TextBuilder, sheet: SheetParts, rows: list[SheetRow]) -> None:
@@ -139,11 +138,23 @@ def _xlsx_rows(worksheet: _Rows, sheet: SheetParts) -> Iterator[SheetRow]:
     for number, row in enumerate(worksheet.iter_rows(), start=1):
         cells = {}
         for column, cell in enumerate(row, start=1):
-            text = _xlsx_cell(cell, sheet, f"{column_letters(column)}{number}" if sheet.formulas else "")
+            coordinate = f"{column_letters(column)}{number}" if sheet.formulas or sheet.drawn else ""
+            text = _xlsx_cell(cell, sheet, coordinate)
+            if _has_line_through(cell):
+                text = struck(text)
+            if "~~" in text:
+                sheet.named.extend((*STRUCK, words) for words in _STRUCK_WORDS.findall(text))
             if text.strip():
                 cells[column] = text
         if cells:
             yield SheetRow(number, cells)
+
+
+def _has_line_through(cell: ReadOnlyCell | EmptyCell) -> bool:
+    """Whether the font of the whole cell is struck."""
+    if cell.value is None or not getattr(cell, "_style_id", 0):
+        return False
+    return bool(cell.font.strike)
 
 
 def _xlsx_cell(cell: ReadOnlyCell | EmptyCell, sheet: SheetParts, coordinate: str) -> str:
@@ -153,6 +164,7 @@ def _xlsx_cell(cell: ReadOnlyCell | EmptyCell, sheet: SheetParts, coordinate: st
         formula = sheet.formulas.get(coordinate)
         return "" if formula is None else f"={formula}"
     if isinstance(value, str):
+        value = sheet.drawn.get(coordinate, value)
         return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
     assert isinstance(value, Scalar)  # the other types that openpyxl knows are formulas, not asked for
     return shown(value, cell.number_format or "General")

@@ -6,12 +6,14 @@ ECMA-376 part 1, 18.3 (worksheets), 18.7 (comments), 20.5 (drawings).
 
 import io
 import posixpath
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lxml import etree
 
 from pincite.schemas.errors import Unreadable
 from pincite.schemas.locators import column_letters
+from pincite.tasks.extraction.base.marks import DrawnRun, Position, written
 from pincite.tasks.extraction.base.zip_container import Container
 
 S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
@@ -24,6 +26,7 @@ _DC_TITLE = "{http://purl.org/dc/elements/1.1/}title"
 _RELATION = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 _ROWS = 1_048_576  # of one sheet; a larger number is damage, and openpyxl would count up to it
 _ON = ("1", "true")
+_POSITIONS: dict[str, Position] = {"superscript": "raised", "subscript": "lowered"}
 _THREAD_STUB = "[Threaded comment]"  # what older programs are shown in place of a thread
 
 
@@ -37,6 +40,7 @@ class SheetParts:
     hidden_rows: list[int] = field(default_factory=list)
     hidden_columns: list[tuple[int, int]] = field(default_factory=list)  # first and last, both inside
     formulas: dict[str, str] = field(default_factory=dict)  # without a stored value, by coordinate
+    drawn: dict[str, str] = field(default_factory=dict)  # words with marks of rich text, by coordinate
     comments: list[tuple[str, str]] = field(default_factory=list)  # (coordinate, words)
     boxes: list[str] = field(default_factory=list)
     named: list[tuple[str, str, str]] = field(default_factory=list)  # (warning code, message, thing)
@@ -46,12 +50,13 @@ def read_parts(container: Container) -> list[SheetParts]:
     """Every sheet of the workbook, in the order of its tabs."""
     workbook = _workbook_name(container)
     relations = _relations(container, workbook)
+    strings = _drawn_strings(container, relations.values())
     sheets = []
     for entry in container.xml(workbook).iter(f"{S}sheet"):
         kind, target = relations.get(entry.get(f"{R}id", ""), ("", ""))
         sheet = SheetParts(entry.get("name", ""), entry.get("state", "visible") != "visible")
         if kind == "worksheet":
-            _read_sheet(container.read(target), target, sheet)
+            _read_sheet(container.read(target), target, sheet, strings)
         else:
             sheet.other = kind or "sheet that the file does not hold"
         for related_kind, related in _relations(container, target).values():
@@ -101,7 +106,29 @@ def _relations(container: Container, part: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def _read_sheet(data: bytes, name: str, sheet: SheetParts) -> None:
+def _drawn_strings(container: Container, parts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """By index in the table of strings: those with raised, lowered or struck words."""
+    drawn = {}
+    for kind, target in parts:
+        if kind == "sharedStrings" and target in container:
+            for index, item in enumerate(container.xml(target).iterchildren(f"{S}si")):
+                if words := _drawn(item):
+                    drawn[str(index)] = words
+    return drawn
+
+
+def _drawn(item: etree._Element) -> str:
+    """Rich text with its marks; "" for one without any."""
+    runs = []
+    for run in item.iterchildren(f"{S}r", f"{S}t"):
+        text = run.text or "" if run.tag == f"{S}t" else run.findtext(f"{S}t") or ""
+        align, strike = run.find(f"{S}rPr/{S}vertAlign"), run.find(f"{S}rPr/{S}strike")
+        position = _POSITIONS.get(align.get("val", ""), "") if align is not None else ""
+        runs.append(DrawnRun(text, position, strike is not None and strike.get("val", "1") in _ON))
+    return written(runs) if any(run.position or run.struck for run in runs) else ""
+
+
+def _read_sheet(data: bytes, name: str, sheet: SheetParts, strings: Mapping[str, str]) -> None:
     number = 0
     try:
         for _, element in etree.iterparse(
@@ -117,7 +144,7 @@ def _read_sheet(data: bytes, name: str, sheet: SheetParts) -> None:
                 raise Unreadable(f"the part {name!r} has a row {number}; no sheet has more than {_ROWS:,}")
             if hidden:
                 sheet.hidden_rows.append(number)
-            _read_formulas(element, number, sheet)
+            _read_cells(element, number, sheet, strings)
             element.clear()
             while (before := element.getprevious()) is not None and (
                 parent := before.getparent()
@@ -129,12 +156,19 @@ def _read_sheet(data: bytes, name: str, sheet: SheetParts) -> None:
         ) from error
 
 
-def _read_formulas(row: etree._Element, number: int, sheet: SheetParts) -> None:
+def _read_cells(row: etree._Element, number: int, sheet: SheetParts, strings: Mapping[str, str]) -> None:
+    """Formulas without a value, and rich text with marks."""
     for column, cell in enumerate(row, start=1):
-        formula = cell.find(f"{S}f")
-        if formula is None or cell.findtext(f"{S}v") or cell.find(f"{S}is") is not None:
+        kind = cell.get("t")
+        if kind == "s" and not strings:
             continue
-        if cell.get("t") != "str":  # a formula whose value is the empty text
+        formula, inline = cell.find(f"{S}f"), cell.find(f"{S}is")
+        value = cell.findtext(f"{S}v") or ""
+        words = _drawn(inline) if inline is not None else strings.get(value, "") if kind == "s" else ""
+        if words:
+            sheet.drawn[cell.get("r", f"{column_letters(column)}{number}")] = words
+        # "str": a formula whose value is the empty text
+        if formula is not None and not value and inline is None and kind != "str":
             sheet.formulas[cell.get("r", f"{column_letters(column)}{number}")] = formula.text or ""
 
 

@@ -30,8 +30,6 @@ from pincite.tasks.extraction.pdf.structure import (
 )
 
 MEDIA_TYPE = "application/pdf"
-EXTRACTOR = "pdf"
-EXTRACTOR_VERSION = f"3 pdfium-{pdfium.PDFIUM_INFO.build}"
 SHOWN_RUNNING = 5  # texts of running lines that the warning quotes
 SHOWN_PAGES = 20  # warnings of one kind that are kept with their page; the rest is counted
 
@@ -74,8 +72,6 @@ def extract_pdf(
         text=text,
         title=title or headings.largest,
         media_type=MEDIA_TYPE,
-        extractor=EXTRACTOR,
-        extractor_version=EXTRACTOR_VERSION,
         blocks=tuple(assembly.blocks),
         places=tuple(assembly.places),
         pages=tuple(assembly.pages),

@@ -15,8 +15,6 @@ from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.base.sheet_blocks import SheetRow, append_sheet
 from pincite.tasks.extraction.base.text_builder import TextBuilder
 
-EXTRACTOR = "delimited"
-EXTRACTOR_VERSION = "1"
 MEDIA_TYPES = {".tsv": "text/tab-separated-values"}
 
 _DELIMITERS = ",;\t|"
@@ -34,7 +32,7 @@ def extract_delimited(path: Path, settings: Settings, progress: Progress) -> Ext
     builder.add_warnings(warnings)
     append_sheet(builder, path.stem, _rows(builder, text, delimiter, skipped))
     media_type = MEDIA_TYPES.get(path.suffix.lower(), "text/csv")
-    return builder.extraction("", media_type, EXTRACTOR, EXTRACTOR_VERSION)
+    return builder.extraction("", media_type)
 
 
 def _delimiter(path: Path, text: str) -> tuple[str, str, int]:

@@ -18,8 +18,6 @@ from pincite.tasks.extraction.base.encoding import decode
 from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.base.text_builder import Piece, TextBuilder, one_line
 
-EXTRACTOR = "json"
-EXTRACTOR_VERSION = "1"
 DEPTH = 200  # levels of nesting; real files have a dozen
 _LINES_SUFFIXES = (".jsonl", ".ndjson")
 _TITLE_KEYS = ("title", "name")
@@ -43,8 +41,8 @@ def extract_json(path: Path, settings: Settings, progress: Progress) -> Extracti
     title = None if lines else _whole(builder, text)
     if title is None:
         _lines(builder, text)
-        return builder.extraction("", "application/x-ndjson", EXTRACTOR, EXTRACTOR_VERSION)
-    return builder.extraction(title, "application/json", EXTRACTOR, EXTRACTOR_VERSION)
+        return builder.extraction("", "application/x-ndjson")
+    return builder.extraction(title, "application/json")
 
 
 def _whole(builder: TextBuilder, text: str) -> str | None:

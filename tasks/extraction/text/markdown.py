@@ -1,8 +1,12 @@
-"""Markdown (CommonMark with GFM tables): the canonical text is the decoded source itself."""
+"""Markdown (CommonMark with GFM tables): the canonical text is the decoded source itself.
+
+Only `<sup>`, `<sub>`, `<del>` and `<s>` in it become the marks that all formats have (base/marks.py).
+"""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -12,9 +16,8 @@ from pincite.schemas.records import Block, BlockKind, Extraction
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.base.encoding import decode
 from pincite.tasks.extraction.base.interface import Progress
+from pincite.tasks.extraction.base.marks import lowered, raised, struck
 from pincite.tasks.extraction.text.plain import paragraphs
-
-EXTRACTOR_VERSION = f"1 markdown-it-py {version('markdown-it-py')}"
 
 _KINDS: dict[str, BlockKind] = {
     "heading_open": "heading",
@@ -31,13 +34,16 @@ _FRONT_MATTER = re.compile(
     r"(?:---[ \t]*\n(?=\s*[\w\"'-][^\n:]*:)|\+\+\+[ \t]*\n(?=\s*[\w\"'-][^\n=]*=))"
     r"(?P<body>(?:[^\n]*\n)*?)(?:---|\.\.\.|\+\+\+)[ \t]*(?:\n|\Z)"
 )
-_TITLE_KEY = re.compile(r"^title[ \t]*[:=][ \t]*(?P<title>[^\n]+?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_INLINE = re.compile(r"<(?P<tag>sup|sub|del|s|strike)>(?P<words>[^<>\n]{1,200})</(?P=tag)>", re.IGNORECASE)
+_MARKS = {"sup": raised, "sub": lowered}
+_TITLE_KEY = re.compile(r"^title[ \t]*[:=][ \t]*(?P<title>[^\n]+)$", re.MULTILINE | re.IGNORECASE)
 
 
 def extract_markdown(path: Path, settings: Settings, progress: Progress) -> Extraction:
     """The decoded source. Title: the first level-1 heading, or the front matter's title, or ""."""
     progress(1)
-    text, warnings = decode(path.read_bytes())
+    source, warnings = decode(path.read_bytes())
+    text = with_marks(source)
     front = _FRONT_MATTER.match(text)
     blocks = tuple(markdown_blocks(text, front.end() if front else 0))
     first = next((block.title for block in blocks if block.kind == "heading" and block.level == 1), "")
@@ -45,8 +51,6 @@ def extract_markdown(path: Path, settings: Settings, progress: Progress) -> Extr
         text=text,
         title=first or (_front_title(front["body"]) if front else ""),
         media_type="text/markdown",
-        extractor="markdown",
-        extractor_version=EXTRACTOR_VERSION,
         blocks=blocks,
         warnings=warnings,
     )
@@ -70,6 +74,27 @@ def markdown_blocks(text: str, body: int = 0) -> Iterator[Block]:
         yield from _block(text, kind, start, end, tokens[index : index + 2])
         at = end
     yield from paragraphs(text, at, len(text))
+
+
+def with_marks(source: str) -> str:
+    """The source with raised, lowered and struck words as marks; code stays as it is written."""
+    if not _INLINE.search(source):
+        return source
+    code = [block for block in markdown_blocks(source) if block.kind == "code"]
+    parts: list[str] = []
+    at = 0
+    for match in _INLINE.finditer(source):
+        start = match.start()
+        block = bisect_right(code, start, key=attrgetter("start")) - 1
+        ticks = source.count("`", source.rfind("\n", 0, start) + 1, start)
+        if ticks % 2 or (block >= 0 and start < code[block].end):
+            continue
+        parts.append(source[at:start])
+        mark = _MARKS.get(match["tag"].lower())
+        before = "".join(parts[-2:])[-40:]
+        parts.append(mark(match["words"], before) if mark else struck(match["words"]))
+        at = match.end()
+    return "".join((*parts, source[at:]))
 
 
 def _outermost(tokens: Sequence[Token]) -> Iterator[tuple[BlockKind, int, int, int]]:
@@ -121,4 +146,4 @@ def _line_starts(text: str, body: int) -> list[int]:
 
 def _front_title(body: str) -> str:
     match = _TITLE_KEY.search(body)
-    return match["title"].strip("\"'") if match else ""
+    return match["title"].strip().strip("\"'") if match else ""

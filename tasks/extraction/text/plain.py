@@ -9,8 +9,6 @@ from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.base.encoding import decode
 from pincite.tasks.extraction.base.interface import Progress
 
-EXTRACTOR_VERSION = "1"
-
 _PROSE = frozenset({"", ".txt", ".text", ".rst", ".adoc", ".org", ".tex"})
 """Suffixes whose lines flow. Of all others (programs, logs, settings) a line is a unit, as in code."""
 
@@ -28,8 +26,6 @@ def extract_plain(path: Path, settings: Settings, progress: Progress) -> Extract
         text=text,
         title=next((block.title for block in blocks[:1] if block.kind == "heading"), ""),
         media_type="text/plain",
-        extractor="plain",
-        extractor_version=EXTRACTOR_VERSION,
         blocks=blocks,
         warnings=warnings,
     )

@@ -17,8 +17,6 @@ from pincite.tasks.extraction.base.encoding import decode
 from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.base.text_builder import Piece, TextBuilder, one_line
 
-EXTRACTOR = "transcript"
-EXTRACTOR_VERSION = "1"
 PAUSE_S = 4.0  # a silence that ends a paragraph
 PARAGRAPH_CHARACTERS = 800  # after which a paragraph ends with the next sentence
 
@@ -26,7 +24,7 @@ _CLOCK = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?"
 _TIMING = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?:\s.*)?")
 _ARROW = "-->"
 _NOT_SHOWN = re.compile(r"(?:NOTE|STYLE|REGION)(?:\s|$)")
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)*\s+([^>]*)>")
+_VOICE = re.compile(r"<v(?:\.[^\s<>.]*)*\s+([^<>]*)>")
 _INNER_TIME = re.compile(r"<\d[\d:.]*>")
 _TAG = re.compile(
     r"</?(?:c|i|b|u|s|v|lang|ruby|rt|font)(?:[.\s][^<>]*)?>|<\d[\d:.]*>"  # WebVTT 4.2.2, and HTML in SubRip
@@ -65,9 +63,7 @@ def extract_transcript(path: Path, settings: Settings, progress: Progress) -> Ex
         cues = _unrolled(cues)
     for paragraph in _paragraphs(cues):
         builder.run(list(_pieces(paragraph)), "paragraph", "time", " ")
-    return builder.extraction(
-        title, "text/vtt" if webvtt else "application/x-subrip", EXTRACTOR, EXTRACTOR_VERSION
-    )
+    return builder.extraction(title, "text/vtt" if webvtt else "application/x-subrip")
 
 
 def _read_cues(lines: Sequence[str], webvtt: bool, builder: TextBuilder) -> list[Cue]:

@@ -15,8 +15,6 @@ from pincite.tasks.extraction.base.text_builder import TextBuilder
 from pincite.tasks.extraction.base.zip_container import Container, damage_as_unreadable, open_container
 from pincite.tasks.extraction.web.html import append_html, decode_html
 
-EXTRACTOR = "epub"
-EXTRACTOR_VERSION = "1"
 MEDIA_TYPE = "application/epub+zip"
 
 _PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/xml", "text/xml")
@@ -49,7 +47,7 @@ def extract_epub(path: Path, settings: Settings, progress: Progress) -> Extracti
         title = next(
             (found.text or "" for found in package.iter("{http://purl.org/dc/elements/1.1/}title")), ""
         )
-    return builder.extraction(title, MEDIA_TYPE, EXTRACTOR, EXTRACTOR_VERSION)
+    return builder.extraction(title, MEDIA_TYPE)
 
 
 def _append(

@@ -4,6 +4,7 @@ bytes → encoding → tree → visible elements → blocks
 """
 
 import re
+from functools import partial
 from html.entities import html5
 from pathlib import Path
 
@@ -16,9 +17,9 @@ from pincite.tasks.extraction.base.encoding import decode
 from pincite.tasks.extraction.base.interface import Progress
 from pincite.tasks.extraction.base.text_builder import TextBuilder, one_line
 from pincite.tasks.extraction.web.html_blocks import read_tree
+from pincite.tasks.extraction.web.html_boilerplate import main_text
 from pincite.tasks.extraction.web.html_visibility import name
 
-EXTRACTOR_VERSION = f"1 lxml {etree.__version__}"
 MAX_DEPTH = 2048  # libxml2 stops reading there
 
 # In the first 1,024 bytes, HTML Living Standard 4.2.5.4; real pages are later, so four times that.
@@ -38,14 +39,17 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufeff]")
 def extract_html(path: Path, settings: Settings, progress: Progress) -> Extraction:
     """The page. Title: its `title` element, or its first h1, or "".
 
-    Left out with a warning: hidden elements (unless settings.include_hidden_text) and the site's frame.
+    Left out with a warning: hidden elements (unless settings.include_hidden_text). What is of the site around the
+    page is boilerplate (unless settings.rank_boilerplate).
     """
     progress(1)
     text, warnings = decode_html(path.read_bytes())
     builder = TextBuilder()
     builder.add_warnings(warnings)
-    title = append_html(text, builder, settings.include_hidden_text)
-    return builder.extraction(title, "text/html", "html", EXTRACTOR_VERSION)
+    title = append_html(
+        text, builder, settings.include_hidden_text, boilerplate=not settings.rank_boilerplate
+    )
+    return builder.extraction(title, "text/html")
 
 
 def decode_html(data: bytes) -> tuple[str, tuple[DocumentWarning, ...]]:
@@ -54,10 +58,16 @@ def decode_html(data: bytes) -> tuple[str, tuple[DocumentWarning, ...]]:
     return decode(data, (declared["html"] or declared["xml"]).decode("ascii") if declared else "")
 
 
-def append_html(source: str, builder: TextBuilder, include_hidden: bool = False) -> str:
-    """Appends the blocks of an HTML or XHTML source to `builder`; returns its title, "" when it has none."""
+def append_html(
+    source: str, builder: TextBuilder, include_hidden: bool = False, boilerplate: bool = False
+) -> str:
+    """Appends the blocks of an HTML or XHTML source to `builder`; returns its title, "" when it has none.
+
+    With `boilerplate`, what is of the site around a page is marked as such.
+    """
     root = parse_html(source)
-    first_heading = read_tree(root, builder, include_hidden)
+    main = partial(main_text, source) if boilerplate else None
+    first_heading = read_tree(root, builder, include_hidden, main)
     named = next((title for title in root.iter("title") if _in_head(title)), None)
     return one_line("".join(map(str, named.itertext())) if named is not None else "") or first_heading
 

@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator
 
 from lxml import etree
 
+from pincite.tasks.extraction.base.text_builder import one_line
 from pincite.tasks.extraction.web.html_visibility import name
 
 # fmt: off
-_STRUCTURE = frozenset({
-    "table", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "ul", "ol", "dl", "article", "section", "form",
-    "fieldset",
-})
+_LAYS_OUT = frozenset({"table", "article", "section", "form", "fieldset"})
+_STRUCTURE = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "pre", "ul", "ol", "dl"})
 # fmt: on
 # fmt: off
 _TABLE_PARTS = frozenset({
@@ -18,6 +17,7 @@ _TABLE_PARTS = frozenset({
     "template",
 })
 # fmt: on
+_CELL_WORDS = 600  # characters: a longer cell with headings or lists in it is a column of a page
 MAX_SPAN = 1000  # colspan of the standard; it caps what a hostile cell may ask for
 MAX_CELLS = 2_000_000
 
@@ -25,15 +25,25 @@ Rows = list[list[str]]
 
 
 def is_data(table: etree._Element) -> bool:
-    """Whether the table holds data. One with a single column, with tables, headings or lists in its cells, or
-    with text beside its cells, only lays out the page: it is read as a flow of text."""
+    """Whether the table holds data. One with a single column, with tables in its cells, or with text beside
+    them, only lays out the page: it is read as a flow of text. So does one with headings, lists or code in its
+    cells, unless it names its columns or rows or looks like a grid of short cells."""
     if (table.get("role") or "").lower() in {"presentation", "none"}:
         return False
-    if any(name(element) in _STRUCTURE for element in table.iterdescendants()):
+    inner = {name(element) for element in table.iterdescendants()}
+    if inner & _LAYS_OUT:
         return False
-    return any(len(_cells(row)) > 1 for row in table.iter("tr")) and not any(
-        _stray(part) for part in _parts(table)
-    )
+    rows = [len(_cells(row)) for row in table.iter("tr")]
+    if max(rows, default=0) < 2 or any(_stray(part) for part in _parts(table)):
+        return False
+    return not inner & _STRUCTURE or bool(inner & {"th", "thead", "caption"}) or _is_grid(table, rows)
+
+
+def _is_grid(table: etree._Element, rows: list[int]) -> bool:
+    """Two rows or more of as many cells, none of them long."""
+    if len(rows) < 2 or sum(count > 1 for count in rows) < 2:
+        return False
+    return all(len(one_line("".join(map(str, cell.itertext())))) <= _CELL_WORDS for cell in table.iter("td"))
 
 
 def grid(
@@ -48,13 +58,13 @@ def grid(
     heads = 0
     spanned: dict[tuple[int, int], str] = {}
     budget = MAX_CELLS
-    for row in _rows(table, shows):
+    for row, left in _rows(table, shows):
         in_head = heads == len(rows) and _is_header(row)
         line: list[str] = []
         for cell in filter(shows, _cells(row)):
             _skip_spanned(line, spanned, len(rows))
             text = words(cell)
-            width, height = _span(cell, "colspan"), _span(cell, "rowspan")
+            width, height = _span(cell, "colspan", 1), min(_span(cell, "rowspan", left), left)
             budget -= width * height
             if budget < 0:
                 width = height = 1
@@ -97,18 +107,24 @@ def _is_header(row: etree._Element) -> bool:
     return bool(cells) and all(name(cell) == "th" for cell in cells)
 
 
-def _rows(table: etree._Element, shows: Callable[[etree._Element], bool]) -> Iterator[etree._Element]:
-    """Rows of this table in reading order: a foot comes last wherever it is written."""
-    feet = []
+def _rows(
+    table: etree._Element, shows: Callable[[etree._Element], bool]
+) -> Iterator[tuple[etree._Element, int]]:
+    """(row, rows left in its group, itself included) of this table in reading order; a foot comes last."""
+    groups: list[list[etree._Element]] = []
+    feet: list[list[etree._Element]] = []
+    loose = False  # whether the last group is of rows that stand in no element of their own
     for child in filter(shows, table):
-        match name(child):
-            case "tr":
-                yield child
-            case "thead" | "tbody":
-                yield from (row for row in child if shows(row))
-            case "tfoot":
-                feet += [row for row in child if shows(row)]
-    yield from feet
+        tag = name(child)
+        if tag == "tr":
+            if not loose:
+                groups.append([])
+            groups[-1].append(child)
+        elif tag in {"thead", "tbody", "tfoot"}:
+            (feet if tag == "tfoot" else groups).append([row for row in child if shows(row)])
+        loose = tag == "tr" or (loose and tag not in {"thead", "tbody", "tfoot"})
+    for group in (*groups, *feet):
+        yield from ((row, len(group) - at) for at, row in enumerate(group))
 
 
 def _parts(table: etree._Element) -> Iterator[etree._Element]:
@@ -128,6 +144,9 @@ def _cells(row: etree._Element) -> list[etree._Element]:
     return [cell for cell in row if name(cell) in {"td", "th"}]
 
 
-def _span(cell: etree._Element, attribute: str) -> int:
+def _span(cell: etree._Element, attribute: str, of_zero: int) -> int:
+    """1 to `MAX_SPAN`; a row span of 0 reaches to the end of its group."""
     value = (cell.get(attribute) or "").strip()
-    return min(max(int(value), 1), MAX_SPAN) if value.isascii() and value.isdigit() and len(value) < 9 else 1
+    if not (value.isascii() and value.isdigit() and len(value) < 9):
+        return 1
+    return min(int(value) or of_zero, MAX_SPAN)

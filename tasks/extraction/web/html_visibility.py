@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from pincite.schemas.counting import counted
+from pincite.tasks.extraction.base.marks import Position
 from pincite.tasks.extraction.base.text_builder import one_line
 
 # fmt: off
@@ -31,10 +31,13 @@ _HIDING = re.compile(
     r"|(?:left|top|text-indent)\s*:\s*-\d{4,})",
     re.IGNORECASE,
 )
+_STRIKING = re.compile(r"text-decoration(?:-line)?\s*:[^;}]*line-through", re.IGNORECASE)
+_RAISING = re.compile(r"vertical-align\s*:\s*super\b", re.IGNORECASE)
+_LOWERING = re.compile(r"vertical-align\s*:\s*sub\b", re.IGNORECASE)
+_STRUCK_TAGS = frozenset({"s", "strike", "del"})
+_POSITION_TAGS: dict[str, Position] = {"sup": "raised", "sub": "lowered"}
 _SHOWING = re.compile(r"display\s*:\s*(?!none)\w|visibility\s*:\s*visible", re.IGNORECASE)
-_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_AT_BLOCK = re.compile(r"@[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
+_BRACES = re.compile(r"[{}]")
 _SIMPLE = re.compile(r"(?P<tag>[a-z][\w-]*)?(?P<part>[.#][\w-]+)?", re.IGNORECASE)
 Selector = tuple[str, str]
 """(tag, ".class" or "#id"); either may be ""."""
@@ -47,7 +50,6 @@ class LeftOut:
     """What was kept out of the canonical text, counted for the warnings."""
 
     hidden: list[str] = field(default_factory=list)  # their text
-    site: dict[str, int] = field(default_factory=dict)  # element name to characters
 
 
 class Visibility:
@@ -56,7 +58,9 @@ class Visibility:
 
     def __init__(self, root: etree._Element, include_hidden: bool) -> None:
         self._include_hidden = include_hidden
-        self._hiding = _hiding_selectors(style.text or "" for style in root.iter("style"))
+        sheets = [list(_rules(_without_comments(style.text or ""))) for style in root.iter("style")]
+        self._hiding = _hiding_selectors(sheets)
+        self._striking = {found for sheet in sheets for found in _selectors(sheet, _STRIKING, for_all=True)}
         self._has_content = next(root.iter("main", "article"), None) is not None or bool(
             root.xpath("boolean(//*[@role='main'])")
         )
@@ -72,11 +76,17 @@ class Visibility:
             if words:
                 self.left_out.hidden.append(words)
             return False
-        if self._of_site(element, tag):
-            length = len(one_line("".join(map(str, element.itertext()))))
-            self.left_out.site[tag] = self.left_out.site.get(tag, 0) + length
-            return False
         return True
+
+    def ink(self, element: etree._Element) -> tuple[Position, bool]:
+        """(raised or lowered, struck): how this element draws its words."""
+        tag = name(element)
+        style = element.get("style") or ""
+        position = _POSITION_TAGS.get(tag, "")
+        if style and not position:
+            position = "raised" if _RAISING.search(style) else "lowered" if _LOWERING.search(style) else ""
+        struck = tag in _STRUCK_TAGS or bool(style and _STRIKING.search(style))
+        return position, struck or (bool(self._striking) and _matches(element, tag, self._striking))
 
     def warnings(self) -> Iterable[tuple[str, str]]:
         """(code, message) of all that was left out."""
@@ -84,10 +94,6 @@ class Visibility:
             first = self.left_out.hidden[0][:_SHOWN_WORDS]
             count = len(self.left_out.hidden)
             yield "hidden-text", f"{count} hidden element(s) with text left out, the first begins: {first!r}"
-        shown = {tag: length for tag, length in sorted(self.left_out.site.items()) if length}
-        if shown:
-            parts = ", ".join(f"{tag} ({counted(length, 'character')})" for tag, length in shown.items())
-            yield "left-out", f"parts of the site around the page left out: {parts}"
 
     def _hidden(self, element: etree._Element, tag: str) -> bool:
         if element.get("hidden") is not None or (tag == "dialog" and element.get("open") is None):
@@ -96,12 +102,11 @@ class Visibility:
             return True
         if _HIDING.search(element.get("style") or ""):
             return True
-        if not self._hiding or tag in _WHOLE_PAGE:
-            return False
-        marks = ["", f"#{element.get('id')}", *(f".{word}" for word in (element.get("class") or "").split())]
-        return any((tag_, mark) in self._hiding for mark in marks for tag_ in ("", tag))
+        return bool(self._hiding) and tag not in _WHOLE_PAGE and _matches(element, tag, self._hiding)
 
-    def _of_site(self, element: etree._Element, tag: str) -> bool:
+    def of_site(self, element: etree._Element) -> bool:
+        """Whether the element itself says that it is not of the page but of the site around it."""
+        tag = name(element)
         if tag in {"html", "body", *_CONTENT}:
             return False
         if tag == "nav" or (element.get("role") or "").lower() in _SITE_ROLES:
@@ -121,20 +126,53 @@ def name(element: etree._Element) -> str:
     return tag.rpartition("}")[2].rpartition(":")[2].lower() if isinstance(tag, str) else ""
 
 
-def _hiding_selectors(sheets: Iterable[str]) -> set[Selector]:
+def _matches(element: etree._Element, tag: str, selectors: set[Selector]) -> bool:
+    marks = ["", f"#{element.get('id')}", *(f".{word}" for word in (element.get("class") or "").split())]
+    return any((tag_, mark) in selectors for mark in marks for tag_ in ("", tag))
+
+
+Rule = tuple[str, str, bool]
+"""(selectors, declarations, whether it holds for all media)."""
+
+
+def _without_comments(sheet: str) -> str:
+    parts: list[str] = []
+    at = 0
+    while (start := sheet.find("/*", at)) >= 0:
+        parts.append(sheet[at:start])
+        end = sheet.find("*/", start + 2)
+        at = end + 2 if end >= 0 else len(sheet)
+    return "".join((*parts, sheet[at:]))
+
+
+def _rules(sheet: str) -> Iterable[Rule]:
+    """All rules of a sheet, those inside @media and its kind as not for all."""
+    preludes: list[str] = []  # of the blocks that are open
+    at = 0
+    for brace in _BRACES.finditer(sheet):
+        words = sheet[at : brace.start()]
+        at = brace.end()
+        if brace[0] == "{":
+            preludes.append(words.rpartition(";")[2].strip())
+        elif preludes:
+            prelude = preludes.pop()
+            if prelude and not prelude.startswith("@"):
+                yield prelude, words, not any(each.startswith("@") for each in preludes)
+
+
+def _hiding_selectors(sheets: Iterable[list[Rule]]) -> set[Selector]:
     hiding: set[Selector] = set()
     showing: set[Selector] = set()
-    for sheet in sheets:
-        rules = _COMMENT.sub("", sheet)
-        hiding.update(_selectors(_AT_BLOCK.sub("", rules), _HIDING))
+    for rules in sheets:
+        hiding.update(_selectors(rules, _HIDING, for_all=True))
         showing.update(_selectors(rules, _SHOWING))
     return hiding - showing
 
 
-def _selectors(sheet: str, effect: re.Pattern[str]) -> Iterable[Selector]:
+def _selectors(rules: Iterable[Rule], effect: re.Pattern[str], for_all: bool = False) -> Iterable[Selector]:
     """The plain selectors of all rules with this effect."""
-    for selectors, declarations in _RULE.findall(sheet):
-        if effect.search(declarations):
+    for selectors, declarations, holds_for_all in rules:
+        if (holds_for_all or not for_all) and effect.search(declarations):
             for selector in map(str.strip, selectors.split(",")):
                 match = _SIMPLE.fullmatch(selector)
                 if match and selector:

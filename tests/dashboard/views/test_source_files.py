@@ -24,7 +24,7 @@ from pincite.dashboard.views.source_files import CHANGED, Origin, keep_live_obje
 from pincite.schemas.settings import Settings
 from pincite.storage.documents.whole import WholeDocument, read_whole
 from pincite.storage.erasure.forget import forget
-from pincite.storage.queries.listing import list_documents
+from pincite.storage.queries.documents import list_documents
 from pincite.storage.snapshots.index import Index
 from pincite.storage.tombstones import find
 from tests.dashboard.conftest import ROOT, SAMPLES, SETTINGS, reindex

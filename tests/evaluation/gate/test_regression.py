@@ -8,7 +8,7 @@ import pytest
 from pincite.encoders.embedding import Embedder
 from pincite.evaluation.evaluate import Plan
 from pincite.evaluation.gate import regression as guarding
-from pincite.evaluation.gate.regression import guard, matched
+from pincite.evaluation.gate.regression import matched
 from pincite.evaluation.report.report import html
 from pincite.evaluation.results import milestone, result_of
 from pincite.schemas.errors import UsageError
@@ -16,8 +16,10 @@ from pincite.schemas.evaluation import Evaluation, Question, QuestionSet, Result
 from pincite.schemas.settings import Settings
 from pincite.storage.erasure.forget import forget
 from pincite.storage.kept_evaluations import kept, report_of
+from pincite.storage.objects.local import LocalStore
 from pincite.storage.snapshots.index import Index
 from pincite.storage.tombstones import find
+from tests.evaluation.opened import guard
 from tests.retrieval.conftest import SmallIndex, at_distance
 
 WHY = "why does the pump stop"
@@ -64,13 +66,13 @@ def test_a_baseline_that_is_nowhere_is_refused_before_anything_is_measured(small
     small_index.write({"a.md": ["The pump stops, mud."]})
     with pytest.raises(UsageError, match="there is no baseline 'nowhere'"):
         guard(small_index.path, Settings(), QUESTIONS, baseline="nowhere")
-    assert kept(small_index.path) == []
+    assert kept(LocalStore(small_index.path)) == []
 
 
 def test_the_same_evaluation_is_the_same_file(small_index: SmallIndex) -> None:
     small_index.write({"a.md": ["The pump stops, mud."]})
     names = {guard(small_index.path, Settings(), QUESTIONS).result.name for _ in range(2)}
-    (only,) = kept(small_index.path)
+    (only,) = kept(LocalStore(small_index.path))
     assert names == {only.name}
 
 
@@ -80,7 +82,7 @@ def test_a_kept_result_says_what_the_evaluation_said(small_index: SmallIndex, mi
         {"The pump stops, mud.": at_distance(minilm.embed_query(WHY), 0.2)},
     )
     guarded = guard(small_index.path, Settings(), QUESTIONS, Plan(threshold=0.3))
-    (stored,) = kept(small_index.path)
+    (stored,) = kept(LocalStore(small_index.path))
     assert replace(stored, name="") == result_of(guarded.evaluation, QUESTIONS)
     line, main = milestone(stored), guarded.evaluation.strategies[0]
     assert (line.recall, line.mrr, line.destroyed) == (main.recall, main.mrr.value, main.destroyed)
@@ -108,7 +110,7 @@ def test_another_model_is_held_against_the_baseline_where_it_answers_as_much(
 def test_the_whole_report_is_kept_beside_a_kept_result(small_index: SmallIndex) -> None:
     small_index.write({"a.md": ["The pump has three seals."], "b.md": ["Grey seals swim."]})
     kept = guard(small_index.path, Settings(), QUESTIONS).result
-    assert (report_of(small_index.path, kept.name) or "").startswith("<!doctype html>")
+    assert (report_of(LocalStore(small_index.path), kept.name) or "").startswith("<!doctype html>")
     guard(small_index.path, Settings(), QUESTIONS, keep_result=False)
     assert len(list((small_index.path / "evaluations").iterdir())) == 2
 
@@ -126,5 +128,5 @@ def test_a_report_of_what_was_forgotten_meanwhile_is_not_kept(
 
     monkeypatch.setattr(guarding, "html", late)
     made = guard(small_index.path, Settings(), QUESTIONS).result
-    assert report_of(small_index.path, made.name) is None
-    assert [one.name for one in kept(small_index.path)] == [made.name]
+    assert report_of(LocalStore(small_index.path), made.name) is None
+    assert [one.name for one in kept(LocalStore(small_index.path))] == [made.name]

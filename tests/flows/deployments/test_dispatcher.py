@@ -58,7 +58,7 @@ def test_a_server_that_is_gone_for_a_while_loses_no_order(
             ThreadPoolExecutor(1) as threads,
             ExitStack() as ended,
         ):
-            serving_runs = dispatcher._Dispatcher(tmp_path, client)
+            serving_runs = dispatcher._Dispatcher(str(tmp_path), client)
             serving_runs._open["one"] = direct.create_flow_run(nothing).id
             ended.callback(orders.put, None)
             serving = threads.submit(copy_context().run, serving_runs.serve, orders)
@@ -81,7 +81,7 @@ def test_a_run_that_is_deleted_on_the_server_is_lost_and_the_others_go_on(
     api: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with get_client(sync_client=True) as client:
-        serving_runs = dispatcher._Dispatcher(tmp_path, client)
+        serving_runs = dispatcher._Dispatcher(str(tmp_path), client)
         deleted, kept = (client.create_flow_run(nothing).id for _ in range(2))
         client.delete_flow_run(deleted)
         serving_runs._open |= {"deleted": deleted, "kept": kept}

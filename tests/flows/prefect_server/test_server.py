@@ -5,12 +5,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import psutil
@@ -18,7 +20,8 @@ import pytest
 
 from pincite.flows.prefect_server import process as server_process
 from pincite.flows.prefect_server import server as embedded
-from pincite.flows.prefect_server.server import ServerFailed, prefect_api, starting
+from pincite.flows.prefect_server.server import ServerFailed, prefect_api, server_faults, starting
+from pincite.schemas.errors import IndexBusy
 
 CHECKOUT = Path(embedded.__file__).parents[3]
 
@@ -46,9 +49,9 @@ with prefect_api(Path(sys.argv[1])) as url:
 
     @flow(task_runner=ThreadPoolTaskRunner(max_workers=8), persist_result=False)
     def run() -> int:
-        return sum(future.result() for future in [document.submit(number) for number in range(200)])
+        return sum(future.result() for future in [document.submit(number) for number in range(int(sys.argv[3]))])
 
-    assert run() == 200
+    assert run() == int(sys.argv[3])
     if sys.argv[2] == "wait":
         print("ready", flush=True)
         sys.stdin.read()
@@ -83,7 +86,7 @@ def parent(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Parent:
         'active = "mine"\n[profiles.mine]\nPREFECT_API_URL = "http://192.0.2.1:4200/api"\n'
     )
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", RUN, str(home), "end"],
+        [sys.executable, "-W", "error", "-c", RUN, str(home), "end", "200"],
         cwd=CHECKOUT,
         env=_without_prefect() | {"HOME": str(user), "PREFECT_API_KEY": "of-the-user"},
         capture_output=True,
@@ -141,7 +144,7 @@ with starting(Path(sys.argv[1])):
 def _holding(home: Path, script: str, ready: str) -> Iterator[subprocess.Popen[str]]:
     """A process that holds a server in `home` until it is killed."""
     with subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", script, str(home), "wait"],
+        [sys.executable, "-W", "error", "-c", script, str(home), "wait", "2"],
         cwd=CHECKOUT,
         env=_without_prefect(),
         stdin=subprocess.PIPE,
@@ -202,10 +205,44 @@ def test_flows_of_a_process_that_imported_prefect_before_use_the_server_and_its_
 def test_a_set_api_url_is_used_and_nothing_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    with prefect_api(tmp_path) as url:
-        assert url == "http://127.0.0.1:9/api"
+    class Healthy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/api/health" else 500)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Healthy) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        its = f"http://127.0.0.1:{server.server_port}/api"
+        monkeypatch.setenv("PREFECT_API_URL", its)
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        with prefect_api(tmp_path) as url:
+            assert url == its and "127.0.0.1" in os.environ["NO_PROXY"]
+        server.shutdown()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_set_api_url_that_does_not_answer_is_told_without_its_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://user:secret@127.0.0.1:9/api")
+    with (
+        pytest.raises(ServerFailed, match=r"no Prefect server answers at http://…@127.0.0.1:9/api") as raised,
+        prefect_api(tmp_path),
+    ):
+        raise AssertionError("it was used")
+    assert "secret" not in str(raised.value)
+
+
+def test_what_prefect_raises_when_its_server_is_gone_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    with pytest.raises(ServerFailed, match="what was finished is kept, run again"), server_faults():
+        raise RuntimeError("Failed to reach API at http://127.0.0.1:9/api/")
+    with pytest.raises(IndexBusy), server_faults():
+        raise IndexBusy("another run")
 
 
 def test_a_killed_parent_takes_its_server_along(home: Path) -> None:

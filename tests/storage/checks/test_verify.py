@@ -69,7 +69,7 @@ def rewrite(index: Path, kind: str, change: Callable[[pa.Table], pa.Table]) -> N
     with Index.open(index) as opened, opened.snapshot() as snapshot:
         (old,) = snapshot.of_kind(kind)
         table = change(pq.read_table(index / old.file).cast(SEGMENT_SCHEMAS[kind]))
-        values = asdict(write_segment(index, kind, table))
+        values = asdict(write_segment(opened.places, kind, table))
         with transactions.writing(opened.engine) as connection:
             connection.execute(
                 schema.segments.update().where(schema.segments.c.kind == kind).values(**values)
@@ -275,7 +275,7 @@ def test_a_wrong_row_is_found(
 def test_a_row_doubled_in_another_segment_is_found(sound: Path) -> None:
     with Index.open(sound) as opened, opened.snapshot() as snapshot:
         (segment,) = snapshot.of_kind("chunks")
-        planted = asdict(write_segment(sound, "chunks", snapshot.rows(segment).slice(0, 1)))
+        planted = asdict(write_segment(opened.places, "chunks", snapshot.rows(segment).slice(0, 1)))
         values = planted | {"space_id": snapshot.space_id, "began_version": snapshot.version}
         with transactions.writing(opened.engine) as connection:
             connection.execute(schema.segments.insert().values(**values))

@@ -19,6 +19,7 @@ from pincite.storage.erasure.proof import prove
 from pincite.storage.erasure.traces import recall, traces_of
 from pincite.storage.kept_evaluations import keep_report, report_of
 from pincite.storage.ledger import schema, transactions
+from pincite.storage.objects.local import LocalStore
 from pincite.storage.queries.calibrations import latest_calibration, store_calibration
 from pincite.storage.snapshots.index import Index
 from pincite.storage.tombstones import allow_again, find, unfinished
@@ -111,7 +112,7 @@ def test_a_copy_is_named_and_stays(index: Path, source: Path) -> None:
     assert b"rzezina" not in bytes_of(index)
 
 
-@pytest.mark.parametrize("step", ["_replace", "_drop_derived", "_purge", "_mark_done"])
+@pytest.mark.parametrize("step", ["_replace", "_drop_derived", "write_anew", "_mark_done"])
 def test_a_kill_half_way_is_finished_by_the_next_run(index: Path, source: Path, step: str) -> None:
     make(index, source)
     done = subprocess.run([sys.executable, "-c", KILLED, index, step], cwd=ROOT, check=False)
@@ -160,7 +161,7 @@ def test_what_a_kill_left_is_found_by_the_later_proof_and_nothing_of_it_can_be_r
     index: Path, source: Path, where: str, said: str
 ) -> None:
     make(index, source)
-    subprocess.run([sys.executable, "-c", KILLED, index, "_purge"], cwd=ROOT, check=False)
+    subprocess.run([sys.executable, "-c", KILLED, index, "write_anew"], cwd=ROOT, check=False)
     compacted(index)
     assert b"rzezina" not in bytes_of(index)
     (index / where).parent.mkdir(parents=True, exist_ok=True)
@@ -244,7 +245,7 @@ def test_a_report_goes_and_what_a_killed_writer_left_of_one(index: Path, source:
     with Index.open(index) as opened:
         keep_report(opened, "000001-0123456789ab", f"<p>{SECRET}</p>", frozenset())
     (folder := index / "evaluations").joinpath("000001-cdef.html.12345.tmp").write_text(SECRET)
-    assert report_of(index, "000001-0123456789ab") == f"<p>{SECRET}</p>"
+    assert report_of(LocalStore(index), "000001-0123456789ab") == f"<p>{SECRET}</p>"
     assert forgotten(index).proof.found == ()
     assert list(folder.iterdir()) == []
 

@@ -14,6 +14,7 @@ from pincite.schemas.errors import IndexBroken, IndexBusy, PinciteError, SpaceMi
 from pincite.schemas.records import Counts
 from pincite.storage.checks.verify import verify
 from pincite.storage.ledger import schema, transactions
+from pincite.storage.ledger.sqlite import connect
 from pincite.storage.segments.segment import FOLDER
 from pincite.storage.snapshots.index import LEDGER_FILE, Index
 from tests.storage.building import (
@@ -22,6 +23,7 @@ from tests.storage.building import (
     SPACE,
     fill,
     found,
+    open_to_all,
     reindex,
     require_nobody,
     run_apart,
@@ -76,7 +78,7 @@ def test_a_ledger_of_another_schema_version_is_refused_and_left_as_it_is(index: 
     ):
         with pytest.raises(IndexBroken, match="schema version 7, this Pincite reads 3"):
             use()
-    with transactions.connect(index / LEDGER_FILE).connect() as raw:
+    with connect(index / LEDGER_FILE).connect() as raw:
         assert not sa.inspect(raw).has_table("attempts")
     raw.engine.dispose()
 
@@ -203,11 +205,10 @@ def test_a_limit_on_file_size_ends_the_run_and_keeps_the_index(
 
 def test_a_read_only_index_folder_is_a_clear_error(tmp_path: Path, source: Path) -> None:
     require_nobody()
-    for parent in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        parent.chmod(0o755)
     index = tmp_path / "index"
     fill(source, {"a.txt": "words"})
     reindex(index, source)
+    open_to_all(index)
     said = run_apart(REINDEX, index, source, prefix=AS_NOBODY)
     assert said.startswith(f"UsageError can't write {index}/run.lock: Permission denied."), said
     said = run_apart(REINDEX, tmp_path / "new", source, prefix=AS_NOBODY)
@@ -217,12 +218,14 @@ def test_a_read_only_index_folder_is_a_clear_error(tmp_path: Path, source: Path)
 
 READ = """
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from pincite.schemas.errors import PinciteError
 from pincite.storage.snapshots.index import Index
 from pincite.storage.ledger.transactions import reading, writing
 index = Index.open(Path(sys.argv[1]))
 print(index.newest_version(), flush=True)
+elsewhere = ThreadPoolExecutor(1)
 for line in sys.stdin:
     try:
         if line == "slow\\n":
@@ -232,6 +235,9 @@ for line in sys.stdin:
         elif line == "write\\n":
             with writing(index.engine) as connection:
                 connection.exec_driver_sql("UPDATE meta SET value = value")
+        elif line == "elsewhere\\n":
+            print(elsewhere.submit(index.newest_version).result(), flush=True)
+            continue
         print(index.newest_version(), flush=True)
     except PinciteError as error:
         print(type(error).__name__, error, flush=True)
@@ -266,6 +272,7 @@ def test_who_may_only_read_the_folder_reads_each_version(index: Path, source: Pa
             assert reader.stdout.readline() == "1\n"
             write("newer words")
             assert ask("read") == "2"
+            assert ask("elsewhere") == "2", "threads share what one of them opened"
             assert ask("write").startswith("UsageError the ledger can't be read or written: ")
             assert ask("slow") == "reading"
             write("newest words")

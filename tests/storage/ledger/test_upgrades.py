@@ -11,6 +11,7 @@ from pincite.schemas.errors import NotFound
 from pincite.storage.checks.verify import verify
 from pincite.storage.erasure.forget import verify_forgotten
 from pincite.storage.ledger import schema, transactions, upgrades
+from pincite.storage.ledger.sqlite import connect
 from pincite.storage.queries.index_report import document_reports
 from pincite.storage.snapshots.index import LEDGER_FILE, Index
 from pincite.storage.tombstones import allow_again, unproven
@@ -44,7 +45,7 @@ def test_an_old_index_opens_with_all_its_documents_and_invariants(old: Path) -> 
 
 def test_an_upgraded_ledger_has_the_schema_of_a_new_one(old: Path, tmp_path: Path) -> None:
     Index.open(old).close()
-    engine = transactions.connect(tmp_path / "new.sqlite")
+    engine = connect(tmp_path / "new.sqlite")
     with transactions.writing(engine) as connection:
         upgrades.create_schema(connection)
     engine.dispose()

@@ -122,7 +122,7 @@ def test_nothing_is_overwritten_and_damage_is_not_exported(kept: Path, tmp_path:
 
 def test_parquet_has_the_live_rows_and_others_read_it(kept: Path, tmp_path: Path) -> None:
     with Index.open(kept) as opened:
-        assert export_parquet(opened, tmp_path / "now") == {
+        assert export_parquet(opened, tmp_path / "not" / "yet" / "now") == {
             "documents": 3, "texts": 3, "chunks": 3, "postings": 3
         }  # fmt: skip
         export_parquet(opened, tmp_path / "then", version=1)
@@ -133,7 +133,7 @@ def test_parquet_has_the_live_rows_and_others_read_it(kept: Path, tmp_path: Path
     assert duckdb.sql(joined).fetchall() == [
         ("a.txt", "one"), ("a.txt", "two"), ("b.txt", "three"), ("c.txt", "four")
     ]  # fmt: skip
-    now = pq.read_table(tmp_path / "now" / "chunks.parquet")["content"].to_pylist()
+    now = pq.read_table(tmp_path / "not" / "yet" / "now" / "chunks.parquet")["content"].to_pylist()
     assert sorted(now) == ["four", "new", "three"]
 
 

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from pincite.schemas.errors import NotFound, UsageError
 from pincite.storage.ledger import transactions
+from pincite.storage.queries.documents import Wanted, document_of, list_documents
 from pincite.storage.queries.index_report import STATES, DocumentReport, document_reports
-from pincite.storage.queries.listing import document_of, list_documents
 from pincite.storage.snapshots.index import Index
 from tests.storage.building import PERMANENT, POLICY, fill, reindex
 
@@ -29,7 +29,7 @@ def paged(index: Index, state: str | None, recipe: str, limit: int) -> list[Docu
     found: list[DocumentReport] = []
     while True:
         after = found[-1].document_id if found else ""
-        page = list_documents(index, recipe, state, after, limit)
+        page = list_documents(index, recipe, Wanted(state), after, limit)
         found += page.documents
         if not page.more:
             assert page.total == len(found)
@@ -51,12 +51,12 @@ def test_a_page_goes_on_behind_a_document_that_was_deleted_meanwhile(mixed: Path
         in_source = [one for one in paged(index, None, POLICY.recipe, 100) if one.source == str(source)]
         (source / in_source[1].path).unlink()
         reindex(mixed, source)
-        page = list_documents(index, POLICY.recipe, None, in_source[1].document_id, 1)
+        page = list_documents(index, POLICY.recipe, after=in_source[1].document_id, limit=1)
         assert [one.path for one in page.documents] == [in_source[2].path]
         with pytest.raises(UsageError, match="no document ever had the id"):
             list_documents(index, None, after="nothing")
         with pytest.raises(UsageError, match="no document is ever"):
-            list_documents(index, None, "gone")
+            list_documents(index, None, Wanted("gone"))
 
 
 def test_one_document_is_that_of_the_report_and_one_that_is_gone_is_not_found(mixed: Path) -> None:

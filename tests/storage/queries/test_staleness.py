@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pincite.schemas.records import Configuration, Space
+from pincite.storage.queries.documents import Wanted, list_documents
 from pincite.storage.queries.index_report import document_reports, index_report
-from pincite.storage.queries.listing import list_documents
 from pincite.storage.snapshots.index import Index
 from tests.storage.building import POLICY, SPACE, fill, reindex
 
@@ -68,7 +68,7 @@ def assert_stale(opened: Index, current: Configuration | str, reason: str) -> No
         wanted = {"a.txt": reason, "b.txt": reason} if reason else {}
         stale = document_reports(opened, current, "stale")
         assert {one.path: one.stale_reason for one in stale} == wanted
-        page = list_documents(opened, current, "stale")
+        page = list_documents(opened, current, Wanted("stale"))
         assert {one.path: one.stale_reason for one in page.documents} == wanted
         assert dict(index_report(opened, current).stale) == ({reason: 2} if reason else {})
 

@@ -1,5 +1,6 @@
 """Discovery into the ledger, on real folders and a real ledger."""
 
+import gc
 import os
 import time
 from dataclasses import replace
@@ -209,16 +210,21 @@ def test_renamed_files_are_matched_in_linear_time() -> None:
             for n in range(count)
         }
         files = [SourceFile(f"new/{n}.txt", "", 1, n, n, f"{n:064}") for n in range(count)]
-        began = time.process_time()
-        matches = match(rows, files)
-        took = time.process_time() - began
+        gc.disable()  # a collection walks over what all tests of this process left
+        try:
+            began = time.process_time()
+            matches = match(rows, files)
+            took = time.process_time() - began
+        finally:
+            gc.enable()
         assert {(row["sha256"], file.sha256) for row, file in matches.renamed} == {
             (f.sha256, f.sha256) for f in files
         }
         assert (matches.kept, matches.gone, matches.fresh) == ((), (), ())
         return took
 
-    assert seconds(20_000) < 40 * max(seconds(2_000), 0.002)
+    few, many = (min(seconds(count) for _ in range(3)) for count in (2_000, 20_000))
+    assert many < 40 * max(few, 0.002)
 
 
 def test_more_than_ten_thousand_documents_are_counted_to_the_last(index: Path) -> None:

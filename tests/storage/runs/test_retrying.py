@@ -1,13 +1,11 @@
 """What is tried again, when, how often, and which document is blamed for the end of a run."""
 
 import itertools
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -23,9 +21,11 @@ from pincite.storage.runs.registration import is_idle, known_files
 from pincite.storage.runs.runs import begin_run
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.discover import discover, look, settle_if_idle
+from pincite.tasks.extraction import stamps
+from pincite.tasks.extraction.registry import formats
+from pincite.tasks.extraction.stamps import extractors_digest
 from pincite.tasks.sources.source import open_source
-from pincite.tasks.steps import plan
-from pincite.tasks.steps.plan import extractors_digest, policy_of
+from pincite.tasks.steps.plan import policy_of
 from tests.storage.building import (
     LEASE_S,
     PERMANENT,
@@ -46,7 +46,6 @@ from pathlib import Path
 from pincite.storage.runs.commit import lease, publish
 from pincite.storage.snapshots.index import Index
 from pincite.storage.runs.runs import begin_run, finish_run
-from pincite.tasks.steps import plan
 from pincite.tasks.discover import discover
 from tests.storage.building import POLICY, SPACE, finished
 index, source = map(Path, sys.argv[1:])
@@ -85,20 +84,35 @@ def test_a_document_that_kills_every_run_is_set_aside_and_no_other_is_blamed(
 ) -> None:
     fill(source, {"a.txt": "first", "b.txt": "kills", "c.txt": "third", "d.txt": "fourth"})
     killed = -signal.SIGKILL
-    assert [run(index, source) for _ in range(4)] == [killed, killed, killed, 0]
+    assert [run(index, source) for _ in range(5)] == [killed, killed, killed, killed, 0]
     assert outcomes(index) == {
         "a.txt": [(1, "lost"), (2, "indexed")],
-        "b.txt": [(1, "lost"), (2, "lost"), (3, "lost")],
+        "b.txt": [(1, "lost"), (2, "lost"), (3, "lost"), (4, "lost")],
         "c.txt": [(1, "indexed")],
         "d.txt": [(1, "indexed")],
     }
     with Index.open(index) as opened:
         (report,) = document_reports(opened, None, "failed")
         assert (report.path, report.stage, report.kind) == ("b.txt", "run", "lost")
-        assert report.reason == "its run ended while it was worked on, 3 times in a row"
+        assert report.reason == "its run ended while it was worked on, 4 times in a row"
+        assert report.transient, "whoever killed the runs may not have meant it"
         assert all(check.ok for check in verify(opened))
     assert found(index) == {"a.txt": ["first"], "c.txt": ["third"], "d.txt": ["fourth"]}
     assert run(index, source) == 0, "it stays aside"
+
+
+def test_a_document_is_tried_alone_before_it_is_blamed_however_few_attempts_are_left(
+    index: Path, source: Path
+) -> None:
+    fill(source, {"a.txt": "kills"})
+    once = replace(POLICY, attempts=1)
+    assert run(index, source) == -signal.SIGKILL
+    assert reindex(index, source, once) == Counts(1, indexed=1), "it was handed out once more"
+
+
+def test_a_mended_document_is_tried_again(index: Path, source: Path) -> None:
+    fill(source, {"b.txt": "kills"})
+    assert [run(index, source) for _ in range(5)][-1] == 0
     (source / "b.txt").write_text("mended")
     assert run(index, source) == 0
     assert found(index)["b.txt"] == ["mended"]
@@ -160,11 +174,11 @@ def test_what_changed_gives_a_document_past_its_limit_new_attempts_and_keeps_the
         policy = policy_of(replace(Settings(), limits=Limits(pages=6_000)))
     else:
         if what == "the extractors":
-            shutil.copytree(plan._EXTRACTION, source.parent / "extraction")
-            (source.parent / "extraction" / "web" / "html.py").write_text("EXTRACTOR_VERSION = 'other'")
-            monkeypatch.setattr(plan, "_EXTRACTION", source.parent / "extraction")
+            other = replace(formats()["html"], version="other")
+            monkeypatch.setattr(stamps, "formats", lambda: {**formats(), "html": other})
         else:
-            monkeypatch.setattr(plan, "version", lambda parser: f"{version(parser)}.post1")
+            release = stamps._release
+            monkeypatch.setattr(stamps, "_release", lambda parser: f"{release(parser)}.post1")
         extractors_digest.cache_clear()
         policy = policy_of(Settings())
         extractors_digest.cache_clear()

@@ -20,7 +20,7 @@ from pincite.storage.runs.commit import lease
 from pincite.storage.runs.runs import begin_run, finish_run
 from pincite.storage.segments.segment import FOLDER
 from pincite.storage.snapshots.index import Index
-from pincite.tasks.discover import discover, settle_if_idle
+from pincite.tasks.discover import SourceListing, discover, settle_if_idle
 from tests.storage.building import LEASE_S, POLICY, SPACE, fill, found, reindex, states
 
 ROOT = Path(__file__).parents[3]
@@ -47,11 +47,11 @@ with Index.create(index, SPACE) as opened, begin_run(opened, "reindex", str(sour
 WRITER = """
 import os, signal, sys
 from pathlib import Path
-import pincite.storage.segments.segment
+import pincite.storage.objects.local
 from tests.storage.building import reindex
 def die(descriptor):
     os.kill(os.getpid(), signal.SIGKILL)
-pincite.storage.segments.segment.os = type("Os", (), {**vars(os), "fsync": staticmethod(die)})
+pincite.storage.objects.local.os = type("Os", (), {**vars(os), "fsync": staticmethod(die)})
 reindex(*map(Path, sys.argv[1:]))
 """
 
@@ -94,7 +94,7 @@ def test_a_killed_run_is_taken_over_with_all_its_documents(index: Path, source: 
     with Index.open(index) as opened:
         broken = {check.name for check in verify(opened) if not check.ok}
         assert broken == {"no document is held by a run that ended"}
-        assert settle_if_idle(opened, Collection("source", str(source)), POLICY) is None, (
+        assert isinstance(settle_if_idle(opened, Collection("source", str(source)), POLICY), SourceListing), (
             "an interrupted index never looks healthy"
         )
         last_run = index_report(opened, POLICY.recipe).last_run
@@ -183,7 +183,7 @@ def test_the_lock_names_nobody_once_it_is_free(index: Path) -> None:
 def test_an_idle_source_is_settled_with_its_counts(index: Path, source: Path) -> None:
     fill(source, {"a.txt": "# A\n\nwords", "b.txt": "# B\n\nothers"})
     with Index.create(index, SPACE) as opened:
-        assert settle_if_idle(opened, Collection("source", str(source)), POLICY) is None
+        assert isinstance(settle_if_idle(opened, Collection("source", str(source)), POLICY), SourceListing)
         reindex(index, source)
         assert settle_if_idle(opened, Collection("source", str(source)), POLICY) == Counts(2, unchanged=2), (
             "also while change times are fresh"
@@ -195,7 +195,7 @@ def test_an_idle_source_is_settled_with_its_counts(index: Path, source: Path) ->
         )
         assert found(index) == {"c.txt": ["words"]}
         (source / "c.txt").write_text("# A\n\nworse")
-        assert settle_if_idle(opened, Collection("source", str(source)), POLICY) is None
+        assert isinstance(settle_if_idle(opened, Collection("source", str(source)), POLICY), SourceListing)
         with begin_run(opened, "reindex", str(source)) as run:
             assert len(discover(run, POLICY).pending) == 1
             with pytest.raises(IndexBusy):

@@ -19,7 +19,16 @@ from pincite.storage.search_cache.cache import Cover, open_cover, refresh_cache
 from pincite.storage.search_cache.packs import Pack
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.snapshot import Snapshot, document_name
-from tests.storage.building import AS_NOBODY, POLICY, SPACE, fill, reindex, require_nobody, run_apart
+from tests.storage.building import (
+    AS_NOBODY,
+    POLICY,
+    SPACE,
+    fill,
+    open_to_all,
+    reindex,
+    require_nobody,
+    run_apart,
+)
 
 ROOT = Path(__file__).parents[3]
 Words = dict[str, dict[tuple[str, int], int]]
@@ -232,7 +241,8 @@ def test_a_reader_without_rights_on_the_cache_is_told_on_stderr(index: Path, sou
     require_nobody()
     reindex(index, fill(source, texts(*range(5))))
     (index / "cache").mkdir()
-    for path in (index, *index.rglob("*"), *list(index.parents)[:3]):
+    open_to_all(index)
+    for path in (index, *index.rglob("*")):
         path.chmod(0o755 if path.name == "cache" else 0o777)  # SQLite needs its folder
     said = run_apart(READ, index, prefix=AS_NOBODY)
     assert "[None]" in said and "can't be written" in said and "Permission denied" in said

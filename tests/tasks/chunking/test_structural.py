@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 
 from pincite.encoders.models import resolve_model
 from pincite.encoders.wordpieces import WordPieces
-from pincite.schemas.records import Block
+from pincite.schemas.records import Block, Extraction
 from pincite.schemas.settings import DEFAULT_MODEL
+from pincite.storage.runs.invariants import coverage_problems
 from pincite.tasks.chunking.chunk import chunk
 from pincite.tasks.chunking.sections import LONGEST_TITLE
+from pincite.tasks.chunking.sentences import sentence_cuts
+from pincite.tasks.chunking.structural import structural_chunks
 from tests.tasks.chunking.documents import document, documents, markdown, uncovered
 
 WINDOW = 256
@@ -122,7 +125,8 @@ def test_a_line_of_100_kilobytes_takes_linear_time():
         return time.process_time() - start
 
     seconds(1_000)
-    assert seconds(75_000) < 30 * max(seconds(7_500), 0.02)
+    # Ten times the text; of quadratic time it were a hundred. Other work of the machine may spoil one look, not all.
+    assert any(seconds(75_000) < 30 * max(seconds(7_500), 0.02) for _ in range(5))
 
 
 def test_text_before_the_first_heading_is_kept(tmp_path):
@@ -315,3 +319,38 @@ def test_a_line_break_of_any_system_parts_paragraphs():
     for blank in ("\n\n", "\r\n\r\n", "\n \t\n", "\r\r", "\u2029", "\n\n\n"):
         chunks = chunks_of(document(f"{paragraph}{blank}{paragraph}"))
         assert [piece.content for piece in chunks] == [paragraph, paragraph], ascii(blank)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("we met in may. it was cold and wet outside. nobody came to the house.", 3),
+        ("the lease ends in 2020. the company may extend it by five years.", 2),
+        ("He sold the bonds. iPhone sales rose by ten per cent that year.", 1),  # in doubt: a short word
+        ("He sold all securities. iPhone sales rose by ten per cent that year.", 2),
+        ("Use approx. twelve pieces of each of them.", 1),
+        ("Siehe insb. die Angaben auf der Seite.", 1),
+        ("Am 3. mai kommt er wieder nach Hause.", 1),
+        ("He waited... and then he left the house again.", 1),
+        ("The lamp (see below.) goes on and on and on.", 1),
+    ],
+)
+def test_a_full_stop_before_a_small_letter_ends_what_reads_as_a_sentence(text, sentences):
+    assert len([*sentence_cuts(text, 0, len(text))]) == sentences
+
+
+def test_lower_case_text_is_cut_at_full_stops_and_not_at_commas():
+    clause = (
+        "the company paid a dividend of ${} million, which the board had approved in may, after a debate. "
+    )
+    chunks = chunks_of(document("".join(clause.format(n) for n in range(12))))
+    assert len(chunks) > 1 and all(one.content.endswith("debate.") for one in chunks)
+
+
+def test_boilerplate_is_in_no_chunk_and_parts_what_stands_around_it() -> None:
+    text = "First words of the page.\n\nHome | Imprint\n\nLast words of the page."
+    blocks = (Block("paragraph", 0, 24), Block("boilerplate", 26, 40), Block("paragraph", 42, 65))
+    extraction = Extraction(text, "", "text/html", "html", "1", blocks)
+    chunks = structural_chunks(extraction, "T", lambda texts: [len(one.split()) + 2 for one in texts], 256)
+    assert [chunk.content for chunk in chunks] == ["First words of the page.", "Last words of the page."]
+    assert coverage_problems(text, blocks, chunks) == []

@@ -12,8 +12,8 @@ from benchmarks.scans import PARAGRAPHS, character_error_rate, page_image
 from pincite.schemas.errors import LimitExceeded, Unreadable
 from pincite.schemas.records import Extraction, Place
 from pincite.schemas.settings import Limits, Ocr, Settings
+from pincite.tasks.extraction.extract import check_extraction, extract
 from pincite.tasks.extraction.image import extract_image
-from pincite.tasks.extraction.registry import check_extraction, extract
 
 SETTINGS = Settings()
 

@@ -16,13 +16,13 @@ from PIL import Image, ImageDraw
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
-from pincite.encoders.models import resolve_model
+from pincite.encoders.models import name_of, resolve_model
 from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.records import Word
 from pincite.schemas.settings import Limits, Settings
 from pincite.tasks.chunking.chunk import chunk
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.extraction.pdf.page_record import IMAGE_PIXELS, Corners, Sheet, Sketch
-from pincite.tasks.extraction.registry import extract
 from pincite.tasks.inspection.inspect import (
     SHOWN_CHARACTERS,
     Inspection,
@@ -44,7 +44,9 @@ HOSTILE = (
 
 def seen(path: Path, first: int = 1, last: int = 30, settings: Settings | None = None) -> Inspection:
     settings = settings or Settings()
-    return inspect(InspectionOrder(path, settings, resolve_model(settings.model), first, last), nowhere)
+    return inspect(
+        InspectionOrder(path, settings, name_of(resolve_model(settings.model)), first, last), nowhere
+    )
 
 
 def nowhere(_stage: str, _page: int | None) -> None:

@@ -7,8 +7,8 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from pincite.schemas.settings import Settings
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.extraction.pdf.page_record import Corners, Sketch
-from pincite.tasks.extraction.registry import extract
 from pincite.tasks.inspection.page_overlay import OverlayOrder, overlay
 from tests.tasks.pdf_files import drawn
 

@@ -11,7 +11,7 @@ from reportlab.pdfgen.canvas import Canvas
 from pincite.schemas.errors import DocumentError
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
-from pincite.tasks.extraction.registry import extract
+from pincite.tasks.extraction.extract import extract
 from pincite.tasks.inspection.passage_pages import PassageOrder, PassagePage, see
 from tests.tasks.pdf_files import MINUTES, PAGE, drawn, scan_image
 

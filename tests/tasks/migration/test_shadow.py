@@ -34,11 +34,14 @@ class Ending:
     ("documents", "kinds", "asked", "blamed"),
     [
         (1, ["crashed"], ["a", "a"], []),
-        (1, ["crashed", "crashed"], ["a", "a"], ["a"]),
+        (1, ["crashed", "crashed"], ["a", "a", "a"], []),
+        (1, ["crashed", "crashed", "crashed"], ["a", "a", "a"], ["a"]),
+        (2, ["crashed", "crashed"], ["ab", "a", "a", "b"], []),
         (1, ["memory limit"], ["a"], ["a"]),
         (1, ["deadline"], ["a"], ["a"]),
         (3, ["crashed"], ["abc", "a", "b", "c"], []),
-        (3, ["deadline", "", "crashed"], ["abc", "a", "b", "c"], ["b"]),
+        (3, ["deadline", "", "crashed"], ["abc", "a", "b", "b", "c"], []),
+        (3, ["deadline", "", "crashed", "crashed"], ["abc", "a", "b", "b", "c"], ["b"]),
     ],
 )
 def test_a_document_is_blamed_for_what_it_does_alone_and_for_a_second_crash(

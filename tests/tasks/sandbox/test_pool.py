@@ -205,10 +205,35 @@ def test_a_child_knows_no_key_and_no_token(worker: Worker, monkeypatch: pytest.M
     secrets = ("PINCITE_ANSWER_KEY", TOKEN_VARIABLE, VIEWER_VARIABLE, "PREFECT_API_AUTH_STRING")
     for variable in secrets:
         monkeypatch.setenv(variable, "secret")
-    monkeypatch.setenv("PINCITE_OTHER", "kept")
+    for variable in ("AWS_SECRET_ACCESS_KEY", "PINCITE_OTHER", "HTTPS_PROXY", "GITHUB_TOKEN"):
+        monkeypatch.setenv(variable, "secret")
+        secrets += (variable,)
+    monkeypatch.setenv("LC_MESSAGES", "kept")
     environment = "tests.doubles.faults:environment"
     assert [worker.run(environment, variable, 30) for variable in secrets] == [None] * len(secrets)
-    assert worker.run(environment, "PINCITE_OTHER", 30) == "kept"
+    assert worker.run(environment, "LC_MESSAGES", 30) == "kept"
+
+
+def test_a_variable_that_the_settings_name_reaches_the_child(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LICENCE_OF_THE_PARSER", "5")
+    with pool(1, MEMORY_BYTES, family, environment=("LICENCE_OF_THE_PARSER",)) as workers:
+        assert workers.run("tests.doubles.faults:environment", "LICENCE_OF_THE_PARSER", 30) == "5"
+
+
+def test_one_kill_while_a_child_warms_up_is_not_the_end(family: str, tmp_path: Path) -> None:
+    for kills, ends in ((2, False), (3, True)):
+        left = tmp_path / f"left-{kills}"
+        left.write_text(str(kills))
+        with pool(
+            1, MEMORY_BYTES, family, first=("tests.doubles.faults:die_while_left", str(left))
+        ) as workers:
+            if ends:
+                with pytest.raises(ChildFailed, match="ended with SIGKILL"):
+                    workers.run(DOUBLE, 2, 30.0)
+            else:
+                assert workers.run(DOUBLE, 2, 30.0) == 4
 
 
 def test_several_threads_share_a_pool(family: str) -> None:

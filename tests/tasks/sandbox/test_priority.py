@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pincite.tasks.sandbox import pool, priority
+from pincite.tasks.sandbox import priority
 from pincite.tasks.sandbox.pool import StageFailed, Worker
 from pincite.tasks.sandbox.priority import NICE, give_way
 
@@ -95,7 +95,9 @@ def test_the_deadline_does_not_run_while_other_work_has_the_core(
 ) -> None:
     if not Path("/proc/self/schedstat").exists():
         pytest.skip("this kernel does not tell how long a process waits for a core")
-    monkeypatch.setattr(pool, "PATIENCE", 100)  # the machine of the tests may be busy besides
+    monkeypatch.setattr(
+        "pincite.tasks.sandbox.worker.PATIENCE", 100
+    )  # the machine of the tests may be busy besides
     worker.run(PID, None, 30)
     with subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True) as other:
         try:

@@ -13,10 +13,8 @@ from typing import Any
 
 import pytest
 
-from pincite.encoders.models import resolve_model
 from pincite.schemas.errors import SourceChanged, SourceError, UnconfirmedLoss, UsageError
 from pincite.schemas.records import Counts, Job
-from pincite.schemas.settings import Settings
 from pincite.storage.checks.verify import verify
 from pincite.storage.objects.download_cache import drop_fetched
 from pincite.storage.queries.index_report import document_reports
@@ -24,16 +22,16 @@ from pincite.storage.runs.commit import lease, publish
 from pincite.storage.runs.registration import known_files
 from pincite.storage.runs.runs import begin_run, finish_run
 from pincite.storage.snapshots.index import Index
-from pincite.tasks.discover import discover, look, settle_if_idle
+from pincite.tasks.discover import SourceListing, discover, look, settle_if_idle
 from pincite.tasks.sandbox.pool import StageFailed, pool, tagged_processes
 from pincite.tasks.sources import bucket as bucket_module
-from pincite.tasks.sources.bucket import Bucket, at_hand, require_url
+from pincite.tasks.sources.bucket import Bucket, fetch_object, require_url
 from pincite.tasks.sources.patterns import Patterns
 from pincite.tasks.sources.source import address_of, open_source
-from pincite.tasks.steps.prepare import PrepareRequest
+from pincite.tasks.steps.fetch import Fetcher
 from tests.doubles.s3_server import client, s3_server
 from tests.storage.building import LEASE_S, POLICY, SPACE, finished, found
-from tests.tasks.collecting import LIMITS, of, reindex
+from tests.tasks.collecting import LIMITS, at_hand, of, reindex
 
 
 @pytest.fixture(scope="module")
@@ -160,8 +158,8 @@ def test_an_object_that_changes_or_vanishes_between_list_and_download_fails_for_
         bucket.rm("docs/b.txt")
         for job, why in zip(jobs, ("changed after it was listed", "vanished"), strict=True):
             assert job is not None
-            with pytest.raises(SourceChanged, match=why), at_hand(job):
-                raise AssertionError("it was downloaded")
+            with pytest.raises(SourceChanged, match=why):
+                fetch_object(job, tmp_path / "object")
         with pytest.raises(Exception, match="no outcome"):
             finish_run(run)
 
@@ -179,12 +177,12 @@ def test_an_object_is_downloaded_once_and_kept_for_the_run_alone(
     monkeypatch.setattr(bucket_module, "_blocks", counted)
     put(bucket, {"a.txt": "first", "b.txt": "second", "copy.txt": "first"})
     with Index.create(index, SPACE) as opened:
-        assert settle_if_idle(opened, collection, POLICY, LIMITS) is None
+        assert isinstance(settle_if_idle(opened, collection, POLICY, LIMITS), SourceListing)
     assert reindex(index, collection) == Counts(3, indexed=3)
     assert sorted(downloads) == ["a.txt", "b.txt", "copy.txt"] and not (index / "fetched").exists()
     put(bucket, {"a.txt": "other"})  # as long as before
     with Index.open(index) as opened:
-        assert settle_if_idle(opened, collection, POLICY, LIMITS) is None
+        assert isinstance(settle_if_idle(opened, collection, POLICY, LIMITS), SourceListing)
     assert reindex(index, collection) == Counts(3, indexed=1, unchanged=2)
     assert downloads[3:] == ["a.txt"]
     assert found(index) == {"a.txt": ["other"], "b.txt": ["second"], "copy.txt": ["first"]}
@@ -243,8 +241,12 @@ def test_a_download_that_hangs_ends_at_the_deadline_with_its_child(monkeypatch: 
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-tests")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of-tests")
         family = f"hang-{os.getpid()}"
-        with pool(1, 1 << 30, family) as workers, pytest.raises(StageFailed) as raised:
-            workers.run("prepare", PrepareRequest(job, Settings(), resolve_model("all-MiniLM-L6-v2")), 6.0)
+        with (
+            pool(1, 1 << 30, family, environment=None) as workers,
+            pytest.raises(StageFailed) as raised,
+            Fetcher(workers, family).at_hand(job, 6.0, lambda _stage, _page: None),
+        ):
+            raise AssertionError("it was downloaded")
         assert not list(tagged_processes(family))
     failure = raised.value.failure
     assert (failure.stage, failure.kind, failure.transient) == ("fetch", "deadline", True)

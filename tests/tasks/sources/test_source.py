@@ -14,7 +14,7 @@ from pincite.storage.runs.collections import read_collections
 from pincite.storage.runs.registration import drop_collection
 from pincite.storage.snapshots.index import Index
 from pincite.storage.tombstones import find
-from pincite.tasks.discover import settle_if_idle
+from pincite.tasks.discover import SourceListing, settle_if_idle
 from pincite.tasks.sources.patterns import Patterns
 from pincite.tasks.sources.source import open_source
 from tests.storage.building import POLICY, fill, found
@@ -124,7 +124,7 @@ def test_a_night_after_a_document_was_forgotten_is_idle(tmp_path: Path) -> None:
         (source / "a.txt").rename(source / "moved" / "z.txt")
         assert settle_if_idle(opened, of(source), POLICY) == Counts(2, unchanged=2), "its bytes are known"
         (source / "d.txt").write_text("something new")
-        assert settle_if_idle(opened, of(source), POLICY) is None
+        assert isinstance(settle_if_idle(opened, of(source), POLICY), SourceListing)
     assert reindex(index, of(source)) == Counts(3, indexed=1, unchanged=2)
     assert sorted(found(index)) == ["b.txt", "c.txt", "d.txt"]
 

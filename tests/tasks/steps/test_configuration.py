@@ -11,7 +11,9 @@ from pincite.schemas.settings import DEFAULT_MODEL, Settings
 from pincite.storage.ledger import schema, transactions
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.spaces import spaces_of
-from pincite.tasks.extraction.registry import FORMATS, current_version, extract
+from pincite.tasks.extraction.extract import extract
+from pincite.tasks.extraction.registry import formats
+from pincite.tasks.extraction.stamps import current_version
 from pincite.tasks.steps.configuration import (
     configuration,
     current_versions,
@@ -26,11 +28,10 @@ USE = "universal-sentence-encoder-multilingual-3"
 
 def test_settings_that_name_nothing_follow_the_index_and_others_are_refused(tmp_path: Path) -> None:
     index = tmp_path / "index"
-    assert resolved(index, Settings()).model == DEFAULT_MODEL
     made_or_opened(index, Settings(model="universal-sentence-encoder", chunker="E")).close()
-    whole = resolved(index, Settings())
-    assert (whole.model, whole.chunker) == (USE, "E")
     with made_or_opened(index, Settings()) as opened:
+        whole = resolved(opened, Settings())
+        assert (whole.model, whole.chunker) == (USE, "E")
         now = configuration(opened, Settings()).space
         assert now == spaces_of(opened)[0].space
         other = configuration(opened, Settings(chunker="A")).space
@@ -52,7 +53,7 @@ def test_a_model_in_a_folder_is_found_again_from_any_folder(
     made_or_opened(tmp_path / "index", Settings(model=weights.name)).close()
     monkeypatch.chdir(tmp_path)
     with Index.open(tmp_path / "index") as opened:
-        assert resolve_model(resolved(opened.path, Settings()).model) == model
+        assert resolve_model(resolved(opened, Settings()).model) == model
 
 
 def test_an_extractor_tells_the_version_that_it_stamps(tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_an_extractor_tells_the_version_that_it_stamps(tmp_path: Path) -> None:
         path.write_text('{"a": "some words"}' if name == "json" else "some words, and more\nof them, here\n")
         extraction = extract(path, Settings(), lambda _page: None)
         assert (extraction.extractor, extraction.extractor_version) == (name, current_version(name))
-    assert all(current_version(name) for name in FORMATS)
+    assert all(current_version(name) for name in formats())
 
 
 def test_no_module_is_looked_for_because_an_index_names_it_and_old_stamps_are_stale(

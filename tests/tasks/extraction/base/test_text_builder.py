@@ -11,7 +11,7 @@ from tests.tasks.extracted import check_offsets, message, places
 
 
 def built(builder: TextBuilder) -> Extraction:
-    extraction = builder.extraction("", "text/plain", "test", "1")
+    extraction = builder.extraction("", "text/plain")
     check_offsets(extraction)
     return extraction
 
@@ -48,7 +48,7 @@ def test_blank_lines_part_paragraphs_and_not_code() -> None:
     builder = TextBuilder()
     builder.paragraph("a\r\n \r\nb\n\n\nc")
     builder.paragraph("  x\n\n  y\n", "code")
-    extraction = builder.extraction("", "", "", "")
+    extraction = builder.extraction("", "")
     assert extraction.text == "a\n\nb\n\nc\n\n  x\n\n  y"
     assert [block.kind for block in extraction.blocks] == ["paragraph"] * 3 + ["code"]
 
@@ -95,4 +95,4 @@ def test_a_text_without_a_letter_or_digit_is_unreadable_and_says_what_was_given_
     builder.paragraph(text)
     builder.name("embedded-image", "embedded images are not read", "p1")
     with pytest.raises(Unreadable, match=r"no text .embedded images are not read: p1"):
-        builder.extraction("", "", "", "")
+        builder.extraction("", "")

@@ -14,7 +14,7 @@ from benchmarks import scans
 from benchmarks.scans import PARAGRAPHS, character_error_rate, edit_distance, page_image
 from pincite.schemas.errors import LimitExceeded, OcrUnavailable
 from pincite.schemas.settings import Limits, Ocr, Settings
-from pincite.tasks.extraction.ocr import preprocessing, tesseract
+from pincite.tasks.extraction.ocr import installed, preprocessing
 from pincite.tasks.extraction.ocr.engine import OcrPage, read_page
 from pincite.tasks.extraction.ocr.tesseract import parse_table
 
@@ -185,7 +185,7 @@ def test_a_missing_tesseract_names_its_remedy_and_is_not_remembered(monkeypatch:
         with pytest.raises(OcrUnavailable, match="apt-get install tesseract-ocr") as error:
             read_page(one_line("text"), SETTINGS)
     assert error.value.transient and error.value.kind == "ocr-unavailable"
-    assert "osd" in tesseract.installed_languages()
+    assert "osd" in installed.installed_languages()
 
 
 READER = """

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from pincite.schemas.errors import Unreadable, Unsupported
+from pincite.schemas.errors import Unreadable
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.office.docx import extract_docx
@@ -342,19 +342,6 @@ def test_templates_and_files_with_macros_are_read(tmp_path: Path, kind: str) -> 
     assert extract_docx(tmp_path / "a.docx", Settings(), lambda page: None).text == "Words."
 
 
-def test_strict_open_xml_is_unsupported_and_says_what_to_do(tmp_path: Path) -> None:
-    docx.Document().save(str(tmp_path / "a.docx"))
-    rewrite_part(
-        tmp_path / "a.docx",
-        "_rels/.rels",
-        lambda xml: xml.replace(
-            "http://schemas.openxmlformats.org/officeDocument/2006", "http://purl.oclc.org/ooxml"
-        ),
-    )
-    with pytest.raises(Unsupported, match="save it as an ordinary Word file"):
-        extract_docx(tmp_path / "a.docx", Settings(), lambda page: None)
-
-
 def test_a_chart_is_the_table_of_its_figures(tmp_path: Path) -> None:
     document = docx.Document()
     drawing = (
@@ -378,3 +365,25 @@ def test_a_chart_is_the_table_of_its_figures(tmp_path: Path) -> None:
 
 def test_the_namespace_helper_of_python_docx_matches_ours() -> None:
     assert nsdecls("w") == W
+
+
+def test_what_a_header_identifies_stays_and_page_numbers_go(tmp_path: Path) -> None:
+    document = docx.Document()
+    section = document.sections[0]
+    section.header.paragraphs[0].text = "ACME Pumps, Invoice 4711"
+    field = "".join(
+        f"<w:r>{part}</w:r>"
+        for part in (
+            "<w:t>Page </w:t>",
+            '<w:fldChar w:fldCharType="begin"/>',
+            "<w:instrText> PAGE </w:instrText>",
+            '<w:fldChar w:fldCharType="separate"/>',
+            "<w:t>1234</w:t>",
+            '<w:fldChar w:fldCharType="end"/>',
+        )
+    )
+    section.footer._element.append(parse_xml(f"<w:p {W}>{field}</w:p>"))
+    document.add_paragraph("Pay within 30 days.")
+    extraction = read(document, tmp_path)
+    assert extraction.text == "ACME Pumps, Invoice 4711\n\nPay within 30 days."
+    assert message(extraction, "running-text").endswith("left out: Page")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
-from pincite.tasks.extraction.registry import check_extraction
+from pincite.tasks.extraction.extract import check_extraction
 from pincite.tasks.extraction.text.markdown import extract_markdown, markdown_blocks
 
 

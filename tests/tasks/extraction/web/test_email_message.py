@@ -1,5 +1,7 @@
 """Messages written by the standard library, and malformed ones."""
 
+import base64
+import mailbox
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -10,8 +12,10 @@ from hypothesis import strategies as st
 from pincite.schemas.errors import Encrypted, Unreadable
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
-from pincite.tasks.extraction.web.email_message import extract_email, unflowed
-from tests.tasks.extracted import check_offsets, codes, message
+from pincite.tasks.extraction.extract import check_extraction, extract
+from pincite.tasks.extraction.mail import extract_email
+from pincite.tasks.extraction.web.email_message import unflowed
+from tests.tasks.extracted import check_offsets, codes, message, places
 
 
 def read(mail: EmailMessage | bytes, folder: Path) -> Extraction:
@@ -64,15 +68,126 @@ def test_an_html_body_is_read_with_its_tables(tmp_path: Path) -> None:
     assert "| 1 | 0 |" in read(mail, tmp_path).text
 
 
-def test_attachments_are_listed_by_name_and_size_and_not_followed(tmp_path: Path) -> None:
+def test_an_attachment_that_can_not_be_read_is_listed_and_named(tmp_path: Path) -> None:
     mail = mail_of()
     mail.add_attachment(b"x" * 12345, maintype="application", subtype="pdf", filename="Прайс 2024.pdf")
-    mail.add_attachment(mail_of("inner words"))
     extraction = read(mail, tmp_path)
     assert "- Прайс 2024.pdf (12,345 bytes, application/pdf)" in extraction.text
-    assert "Störung an Pumpe 7 (" in extraction.text.split("Attachments:")[1]
-    assert "inner words" not in extraction.text
     assert "Прайс 2024.pdf" in message(extraction, "attachment")
+
+
+def test_an_attachment_is_read_under_its_name_and_on_a_place_of_its_own(tmp_path: Path) -> None:
+    mail = mail_of()
+    mail.add_attachment(b"part,stock\nA-1,14\n", maintype="text", subtype="csv", filename="stock.csv")
+    mail.add_attachment("# Plan\n\nEverything starts in May.\n", subtype="markdown", filename="plan.md")
+    path = tmp_path / "a.eml"
+    path.write_bytes(mail.as_bytes())
+    extraction = extract_email(path, Settings(), lambda page: None)
+    check_extraction(extraction)
+    assert "## stock.csv\n\n| part | stock |" in extraction.text
+    assert places(extraction)["stock.csv"].endswith("| A-1 | 14 |")
+    assert "Everything starts in May." in places(extraction)["plan.md"]
+    assert "attachment" not in codes(extraction)
+    listed = extract_email(path, Settings(read_attachments=False), lambda page: None)
+    assert "Everything" not in listed.text and "plan.md" in message(listed, "attachment")
+
+
+def test_a_forwarded_message_is_read_under_its_subject(tmp_path: Path) -> None:
+    inner = mail_of("The seal is worn.\n")
+    del inner["Subject"]
+    inner["Subject"] = "Seal of pump 9"
+    mail = mail_of("See below.\n")
+    mail.add_attachment(inner)
+    text = read(mail, tmp_path).text
+    assert "See below.\n\n## Seal of pump 9\n\nFrom: Ann Lee" in text
+    assert text.endswith("The seal is worn.")
+
+
+@pytest.mark.parametrize(
+    "boundary",
+    [
+        "----=_NextPart_de9a",
+        '"----=_NextPart_de9a',
+        "----=_NextPart_de9a; x=y",
+        "_004_AB=CD(E)?F/:G_",
+        "===============12==",
+    ],
+)
+def test_a_boundary_without_quotes_keeps_its_body(tmp_path: Path, boundary: str) -> None:
+    mark = boundary.strip('"').partition(";")[0]
+    data = (
+        f"Subject: setting\nMIME-Version: 1.0\nContent-Type: multipart/alternative; boundary={boundary}\n\n"
+        f"--{mark}\nContent-Type: text/plain\n\nThe valve setting is 9921 bar.\n--{mark}--\n"
+    )
+    extraction = read(data.encode(), tmp_path)
+    assert extraction.text.endswith("The valve setting is 9921 bar.")
+    assert extraction.warnings == ()
+
+
+def test_a_boundary_that_the_header_names_wrongly_is_found_in_the_body(tmp_path: Path) -> None:
+    data = (
+        b"Subject: s\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=other\n\n"
+        b"--real\nContent-Type: text/plain\n\nThe pump leaks.\n--real--\n"
+    )
+    assert read(data, tmp_path).text == "# s\n\nThe pump leaks."
+
+
+def test_a_body_whose_parts_can_not_be_told_apart_is_never_lost_in_silence(tmp_path: Path) -> None:
+    data = b"Subject: s\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=no\n\nThe pump leaks.\n"
+    extraction = read(data, tmp_path)
+    assert "The pump leaks." in extraction.text
+    assert "boundary" in message(extraction, "broken-part")
+    with pytest.raises(Unreadable, match="body of this message is missing"):
+        read(b"Subject: s\nContent-Type: multipart/mixed; boundary=AA\n\n--AA\n", tmp_path)
+
+
+def test_an_invitation_is_read_beside_the_words_and_alone(tmp_path: Path) -> None:
+    source = (
+        "BEGIN:VCALENDAR\r\nBEGIN:VTIMEZONE\r\nTZID:Oslo\r\nBEGIN:STANDARD\r\nDTSTART:19700101T000000\r\n"
+        "END:STANDARD\r\nEND:VTIMEZONE\r\nBEGIN:VEVENT\r\nSUMMARY:Pump review\\, line\r\n  7\r\n"
+        "DTSTART;TZID=Oslo:20270105T090000\r\nLOCATION:Hall 3\r\nORGANIZER;CN=Ann Lee:mailto:a@example.org\r\n"
+        "BEGIN:VALARM\r\nDESCRIPTION:Reminder\r\nEND:VALARM\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
+    )
+    event = (
+        "Event: Pump review, line 7\nBegins: 2027-01-05 09:00 Oslo\nPlace: Hall 3\n"
+        "Organizer: Ann Lee <a@example.org>"
+    )
+    mail = mail_of("Please come.\n")
+    mail.add_alternative(source, subtype="calendar")
+    assert read(mail, tmp_path).text.endswith(f"Please come.\n\n{event}")
+    alone = b"Subject: s\nContent-Type: text/calendar; charset=utf-8\n\n" + source.encode()
+    assert read(alone, tmp_path).text == f"# s\n\n{event}"
+
+
+def test_mail_saved_in_utf16_is_read(tmp_path: Path) -> None:
+    data = "Subject: Größe\nFrom: a@example.org\nContent-Type: text/plain; charset=iso-8859-1\n\nMaß: 5 µm\n"
+    extraction = read(data.encode("utf-16"), tmp_path)
+    assert extraction.title == "Größe" and extraction.text.endswith("Maß: 5 µm")
+    part = b"Subject: s\nContent-Type: text/plain; charset=utf-16le\nContent-Transfer-Encoding: base64\n\n"
+    body = base64.b64encode("泵漏水了".encode("utf-16-le"))
+    assert read(part + body + b"\n", tmp_path).text == "# s\n\n泵漏水了"
+
+
+def test_mail_nested_a_thousand_deep_ends_as_a_reason_or_a_text(tmp_path: Path) -> None:
+    nested = b"Content-Type: message/rfc822\n\n" * 1000
+    try:
+        assert "not-followed" in codes(
+            read(b"Subject: s\n" + nested + b"Subject: inner\n\nwords\n", tmp_path)
+        )
+    except Unreadable as error:
+        assert "deeper" in error.message
+
+
+def test_every_message_of_a_mail_folder_is_a_section(tmp_path: Path) -> None:
+    path = tmp_path / "a.mbox"
+    folder = mailbox.mbox(path)
+    for body in ("The pump leaks.\n", "The seal is worn.\n"):
+        folder.add(mail_of(body))
+    folder.close()
+    extraction = extract(path, Settings(), lambda page: None)
+    check_offsets(extraction)
+    assert extraction.text.count("## Störung an Pumpe 7") == 2
+    assert places(extraction)["message 2"].endswith("The seal is worn.")
 
 
 def test_every_text_part_that_is_shown_is_read_in_order(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pincite.schemas.errors import LimitExceeded, Unreadable
 from pincite.schemas.records import Extraction
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.base.text_builder import TextBuilder
-from pincite.tasks.extraction.registry import check_extraction
+from pincite.tasks.extraction.extract import check_extraction
 from pincite.tasks.extraction.web.html import append_html, decode_html, extract_html
 from tests.tasks.extracted import check_offsets, codes, message
 
@@ -26,7 +26,7 @@ def read(body: str, folder: Path, settings: Settings | None = None, name: str = 
 def text_of(body: str) -> str:
     builder = TextBuilder()
     append_html(body, builder)
-    return builder.extraction("", "text/html", "html", "1").text
+    return builder.extraction("", "text/html").text
 
 
 def test_blocks_follow_the_page(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_the_first_heading_is_the_title_of_a_page_without_one(tmp_path: Path) ->
         ("a &lt;b&gt; &amp;amp; &copy; &#x41;&#66; &nosuch; & c", "a <b> &amp; © AB &nosuch; & c"),
         ("a < b and b > c", "a < b and b > c"),
         ("pa<b>r</b>t<i>s</i> of <a href=x>one</a> word", "parts of one word"),
-        ("H<sub>2</sub>O\n\n   two\tspaces&nbsp;here", "H2O two spaces here"),
+        ("H<sub>2</sub>O\n\n   two\tspaces&nbsp;here", "H₂O two spaces here"),
         ("Donau&shy;dampf<wbr>schiff", "Donaudampfschiff"),
         ("<q>said</q>", "“said”"),
         ("<div>one</div>two<div>three</div>", "one\n\ntwo\n\nthree"),
@@ -186,16 +186,53 @@ def test_text_that_only_seems_hidden_stays(shown: str, tmp_path: Path) -> None:
     assert extraction.text == "word" and extraction.warnings == ()
 
 
-def test_the_site_around_the_page_is_left_out_with_a_warning(tmp_path: Path) -> None:
-    extraction = read(
+def own_words(extraction: Extraction) -> list[str]:
+    return [extraction.text[one.start : one.end] for one in extraction.blocks if one.kind != "boilerplate"]
+
+
+def test_the_site_around_the_page_is_boilerplate_with_a_warning(tmp_path: Path) -> None:
+    source = (
         "<header>Logo</header><nav>Home</nav><main><header>Kicker</header>Words<aside>Box</aside></main>"
-        "<div role=navigation>More</div><footer>Imprint</footer>",
-        tmp_path,
+        "<div role=navigation>More</div><footer>Imprint</footer>"
     )
-    assert extraction.text == "Kicker\n\nWords\n\nBox"
-    assert all(
-        part in message(extraction, "left-out") for part in ("nav (4", "header (4", "footer (7", "div (4")
+    extraction = read(source, tmp_path)
+    assert extraction.text == "Logo\n\nHome\n\nKicker\n\nWords\n\nBox\n\nMore\n\nImprint"
+    assert own_words(extraction) == ["Kicker", "Words", "Box"]
+    assert message(extraction, "boilerplate").startswith(
+        "4 blocks of the site around the page (19 characters)"
     )
+    everything = read(source, tmp_path, Settings(rank_boilerplate=True))
+    assert own_words(everything) == everything.text.split("\n\n") and codes(everything) == []
+
+
+ARTICLE = "".join(
+    f"<p>Paragraph {n} of the article tells of pump {n}, its seal and its bearing at length.</p>"
+    for n in range(9)
+)
+
+
+def test_link_lists_and_notes_on_cookies_around_an_article_are_boilerplate(tmp_path: Path) -> None:
+    links = "".join(f"<li><a href=/{n}>Another story number {n}</a>" for n in range(9))
+    source = (
+        f"<title>T</title><div class=menu><ul>{links}</ul></div><article><h1>Pumps</h1>{ARTICLE}"
+        "<table><tr><th>Part<th>Torque<tr><td>Seal<td>45 Nm</table></article>"
+        f"<div class=cookie-consent><p>We use cookies.</p></div><h3>Read on</h3><ul>{links}</ul>"
+    )
+    own = own_words(read(source, tmp_path))
+    assert own[0] == "# Pumps" and own[-1].startswith("| Part | Torque |")
+    assert len(own) == 11
+
+
+def test_a_page_of_links_alone_is_the_pages_own(tmp_path: Path) -> None:
+    extraction = read("<nav><ul><li><a href=a>Pump</a><li><a href=b>Seal</a></ul></nav>", tmp_path)
+    assert own_words(extraction) == ["- Pump", "- Seal"]
+
+
+def test_the_words_of_a_manual_are_never_boilerplate(tmp_path: Path) -> None:
+    rows = "".join(f"<tr><td>ERR-{n}<td>Fault number {n}</tr>" for n in range(40))
+    table = f"<table><tr><th>Code<th>Meaning</tr>{rows}</table>"
+    source = f"<h1>Codes</h1><p>All codes.</p>{table}<pre>pump --reset</pre>"
+    assert codes(read(source, tmp_path)) == []
 
 
 def test_a_header_with_the_only_title_and_a_page_without_main_part_stay_whole(tmp_path: Path) -> None:
@@ -286,3 +323,38 @@ def test_every_visible_word_of_any_page_is_kept_once(seed: int) -> None:
     # A header cell over several columns is repeated in each, and only there.
     often = len(words) + 20 if "<th" in source else 1
     assert all(1 <= text.count(word) <= often for word in words)
+
+
+@pytest.mark.parametrize(
+    ("cells", "row"),
+    [
+        ("<td>Seal<td><ul><li>drain<li>replace</ul><td>45 Nm", "| Seal | drain; replace | 45 Nm |"),
+        ("<td>Seal<td><h4>Steps</h4>drain<td>45 Nm", "| Seal | Steps drain | 45 Nm |"),
+        ("<td>Seal<td><pre>pump --drain</pre><td>45 Nm", "| Seal | pump --drain | 45 Nm |"),
+    ],
+)
+def test_a_table_with_lists_headings_or_code_in_its_cells_stays_a_table(cells: str, row: str) -> None:
+    header, rule = "| Part | Steps | Torque |", "| --- | --- | --- |"
+    assert text_of(f"<table><tr><th>Part<th>Steps<th>Torque<tr>{cells}</table>") == f"{header}\n{rule}\n{row}"
+    plain = text_of(f"<table><tr><td>Part<td>Steps<td>Torque<tr>{cells}</table>")
+    assert plain == f"{header}\n{rule}\n{row}"
+
+
+def test_a_page_laid_out_by_a_table_is_a_flow_of_text() -> None:
+    long = "A sentence of the page. " * 40
+    page = f"<table><tr><td><ul><li>home</ul><td><h2>News</h2><p>{long}</table>"
+    assert text_of(page).startswith("- home\n\n## News\n\nA sentence")
+
+
+@pytest.mark.parametrize(
+    ("body", "rows"),
+    [
+        ("<tbody><tr><td rowspan=9>A<td>1<tr><td>2<tbody><tr><td>C<td>3", ["| A | 1 |", "|  | 2 |", "| C | 3 |"]),
+        ("<tbody><tr><td rowspan=0>A<td>1<tr><td>2<tr><td>3<tbody><tr><td>C<td>4",
+         ["| A | 1 |", "|  | 2 |", "|  | 3 |", "| C | 4 |"]),
+        ("<tr><td rowspan=0>A<td>1<tr><td>2<tfoot><tr><td>C<td>3", ["| A | 1 |", "|  | 2 |", "| C | 3 |"]),
+    ],
+)  # fmt: skip
+def test_a_row_span_ends_with_its_group_of_rows(body: str, rows: list[str]) -> None:
+    table = text_of(f"<table><thead><tr><th>G<th>N</thead>{body}</table>").split("\n")
+    assert table == ["| G | N |", "| --- | --- |", *rows]

@@ -8,7 +8,7 @@ import pytest
 
 from pincite.schemas.errors import UsageError
 from pincite.storage.ledger import schema, transactions
-from pincite.storage.queries.browsing import ORDERS, Wanted, browse, ids_of
+from pincite.storage.queries.documents import ORDERS, Wanted, ids_of, list_documents
 from pincite.storage.queries.index_report import document_reports, index_report
 from pincite.storage.queries.overview import Overviews, run_of
 from pincite.storage.snapshots.index import Index
@@ -39,11 +39,11 @@ def test_pages_hold_each_document_once_in_order(
 ) -> None:
     wanted = Wanted(state=state, order=order, descending=descending)  # type: ignore[arg-type]  # one of ORDERS
     with Index.open(index) as opened:
-        whole = [one.path for one in browse(opened, POLICY.recipe, wanted, limit=100).documents]
+        whole = [one.path for one in list_documents(opened, POLICY.recipe, wanted, limit=100).documents]
         paged: list[str] = []
         after, more = "", True
         while more:
-            listing = browse(opened, POLICY.recipe, wanted, after, limit=2)
+            listing = list_documents(opened, POLICY.recipe, wanted, after, limit=2)
             assert listing.total == len(whole)
             paged += [one.path for one in listing.documents]
             after, more = listing.documents[-1].document_id, listing.more
@@ -53,7 +53,7 @@ def test_pages_hold_each_document_once_in_order(
 
 def test_an_order_by_chunks_is_one(index: Path) -> None:
     with Index.open(index) as opened:
-        listing = browse(opened, POLICY.recipe, Wanted(order="chunks", descending=True), limit=100)
+        listing = list_documents(opened, POLICY.recipe, Wanted(order="chunks", descending=True), limit=100)
         chunks = [one.live.chunks if one.live else -1 for one in listing.documents]
     assert chunks == sorted(chunks, reverse=True) and chunks[0] > chunks[-1]
 
@@ -62,7 +62,7 @@ def test_documents_are_found_by_words_and_reason(index: Path) -> None:
     with Index.open(index) as opened:
 
         def paths(**fields: str) -> list[str]:
-            return [one.path for one in browse(opened, None, Wanted(**fields)).documents]  # type: ignore[arg-type]
+            return [one.path for one in list_documents(opened, None, Wanted(**fields)).documents]  # type: ignore[arg-type]
 
         assert paths(words="REPORT 10") == ["1/report 10.txt"]
         assert paths(words="100%_") == ["new 100%_.txt"] and paths(words="100%__") == []
@@ -72,9 +72,9 @@ def test_documents_are_found_by_words_and_reason(index: Path) -> None:
         assert len(ids_of(opened, None, Wanted(state="failed"), 1)) == 2
         for wrong in (Wanted(state="lost"), Wanted(order="size")):  # type: ignore[arg-type]
             with pytest.raises(UsageError):
-                browse(opened, None, wrong)
+                list_documents(opened, None, wrong)
         with pytest.raises(UsageError, match="no document ever had the id"):
-            browse(opened, None, Wanted(), after="0" * 16)
+            list_documents(opened, None, Wanted(), after="0" * 16)
 
 
 @pytest.mark.parametrize("recipe", [None, POLICY.recipe, "another"])

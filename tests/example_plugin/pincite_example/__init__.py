@@ -1,0 +1,1 @@
+"""An example of each plug-in that Pincite takes (docs/plugins.md)."""

@@ -8,6 +8,8 @@ import binascii
 import io
 import re
 import zlib
+from collections import Counter
+from collections.abc import Sequence
 
 import pikepdf
 
@@ -17,7 +19,7 @@ STEP = 1 << 20  # bytes inflated at a time
 DEFLATE_RATIO = 1032  # no deflate stream grows by more, see zlib's technical details
 MAX_LAYERS = 6  # of compression on one stream; real files have one or two
 MAX_DRAWN_FORMS = 200_000  # on one page
-MAX_FORM_DEPTH = 60  # pdfium goes 40 deep
+MAX_FORM_DEPTH = 40  # of pdfium
 
 _STREAM = re.compile(rb"stream\r?\n")
 _IMAGE = re.compile(rb"/Subtype\s*/Image")
@@ -108,27 +110,30 @@ def _feed(inflaters: list["zlib._Decompress"], layer: int, chunk: bytes, limit: 
 
 
 def check_forms(data: bytes) -> None:
-    """Raises LimitExceeded when forms that draw forms add up to more than MAX_DRAWN_FORMS on a page."""
-    if len(_FORM.findall(data)) < 2:
+    """Raises LimitExceeded when forms that draw forms, or themselves, add up to too many on a page."""
+    if not _FORM.search(data):
         return
     try:
         pdf = pikepdf.open(io.BytesIO(data))
     except (pikepdf.PdfError, pikepdf.PasswordError, RuntimeError):
         return  # the reason is told where the file is opened to be read
     with pdf:
-        weights: dict[tuple[int, int], int] = {}
+        drawn: dict[Key, Sequence[str]] = {}
         for number, page in enumerate(pdf.pages, 1):
             try:
-                forms = _children(page.resources)  # its own or inherited
+                resources = page.resources  # its own or inherited
             except (pikepdf.PdfError, RuntimeError, TypeError, ValueError, AttributeError):
                 continue  # a broken page: nothing on it is drawn
-            for form in forms.values():
-                if _weight(form, weights, 0) > MAX_DRAWN_FORMS:
-                    raise LimitExceeded(
-                        f"page {number} draws forms within forms more than {MAX_DRAWN_FORMS:,} times; print it to "
-                        "a new PDF to flatten it",
-                        number,
-                    )
+            if _most_drawn(_draws(resources, drawn)) > MAX_DRAWN_FORMS:
+                raise LimitExceeded(
+                    f"page {number} draws forms within forms more than {MAX_DRAWN_FORMS:,} times; print it to "
+                    "a new PDF to flatten it",
+                    number,
+                )
+
+
+Key = tuple[int, int]
+"""Number and generation of an object."""
 
 
 def _children(resources: pikepdf.Object | None) -> dict[str, pikepdf.Object]:
@@ -143,25 +148,48 @@ def _children(resources: pikepdf.Object | None) -> dict[str, pikepdf.Object]:
     }
 
 
-def _weight(form: pikepdf.Object, weights: dict[tuple[int, int], int], depth: int) -> int:
-    """How many forms are drawn when this one is, itself included; a form that draws itself counts once."""
-    key = form.objgen
-    if key in weights:
-        return weights[key]
-    weights[key] = 1  # while it is counted: a circle ends here, as it does in pdfium
-    children = _children(form.get("/Resources"))
-    if not children or depth > MAX_FORM_DEPTH:
-        return 1
+def _draws(resources: pikepdf.Object, drawn: dict[Key, Sequence[str]]) -> dict[Key, Counter[Key]]:
+    """How often each form of a page draws which others. `drawn`: names that a form draws, as far as known."""
+    draws: dict[Key, Counter[Key]] = {}
+    waiting = list(_children(resources).values())
+    while waiting:
+        form = waiting.pop()
+        key = form.objgen
+        if key in draws:
+            continue
+        # A form without resources takes those of its page.
+        children = _children(form.get("/Resources", resources))
+        draws[key] = Counter()
+        if not children:
+            continue
+        if key not in drawn:
+            drawn[key] = _drawn_names(form)
+        for name in drawn[key]:
+            if (child := children.get(name)) is not None:
+                draws[key][child.objgen] += 1
+        waiting += children.values()
+    return draws
+
+
+def _drawn_names(form: pikepdf.Object) -> list[str]:
     try:
         content = form.read_bytes()
     except (pikepdf.PdfError, RuntimeError):
-        return 1
-    total = 1
-    for name in _DRAWN.findall(content):
-        child = children.get("/" + name.decode("latin-1"))
-        if child is not None:
-            total += _weight(child, weights, depth + 1)
-        if total > MAX_DRAWN_FORMS:
+        return []
+    return ["/" + name.decode("latin-1") for name in _DRAWN.findall(content)]
+
+
+def _most_drawn(draws: dict[Key, Counter[Key]]) -> int:
+    """The most forms that one form draws, itself included, as deep as pdfium goes; stops above the limit."""
+    sizes = dict.fromkeys(draws, 1)
+    for _ in range(MAX_FORM_DEPTH):
+        before, sizes = (
+            sizes,
+            {
+                key: 1 + sum(times * sizes[child] for child, times in inner.items())
+                for key, inner in draws.items()
+            },
+        )
+        if sizes == before or max(sizes.values(), default=0) > MAX_DRAWN_FORMS:
             break
-    weights[key] = total
-    return total
+    return max(sizes.values(), default=0)

@@ -25,7 +25,7 @@ def sealed(page: PageContent) -> PageContent:
 
 
 def _sealed(piece: Piece, kept: frozenset[str], top: float, bottom: float) -> Piece:
-    if piece.kind != "text" or sum(len(line.text.text) for line in piece.lines) < MIN_SEALED:
+    if piece.kind != "text" or len(piece.lines) < 3 or _length(piece) < MIN_SEALED:
         return piece
     lines: list[PageLine] = []
     inner: list[PageLine] = []
@@ -37,6 +37,10 @@ def _sealed(piece: Piece, kept: frozenset[str], top: float, bottom: float) -> Pi
         inner = []
         lines.append(line)
     return replace(piece, lines=(piece.lines[0], *lines, *_one(inner, kept), piece.lines[-1]))
+
+
+def _length(piece: Piece) -> int:
+    return sum(len(line.text.text) for line in piece.lines)
 
 
 def _one(lines: Sequence[PageLine], kept: frozenset[str]) -> list[PageLine]:

@@ -13,6 +13,7 @@ from pincite.schemas.errors import OcrUnavailable, Unreadable
 from pincite.schemas.records import DocumentWarning
 from pincite.schemas.settings import Settings
 from pincite.tasks.extraction.pages.layout import WordBox
+from pincite.tasks.extraction.pages.margins import with_initials, without_line_numbers
 from pincite.tasks.extraction.pages.table import Rule
 from pincite.tasks.extraction.pdf.garbled import contradicts, is_garbled, is_scrambled
 from pincite.tasks.extraction.pdf.line_text import hyphenated
@@ -94,6 +95,7 @@ def read(page: pdfium.PdfPage, number: int, settings: Settings, second: SecondRe
         rules = () if scanned.turned else rules
     if scanned is not None:
         words += scanned.words
+    words = _running_text(sheet, words)
     pieces = turned(pieces_of(words, rules, size), turn)
     for group in groups[1:]:
         aside = pieces_of(group.words, (), (group.frame.width, group.frame.height))
@@ -114,6 +116,17 @@ def read(page: pdfium.PdfPage, number: int, settings: Settings, second: SecondRe
         ocr_turn=turn,
         turned_parts=scanned.parts if scanned else (),
     )
+
+
+def _running_text(sheet: _Sheet, words: Sequence[WordBox]) -> list[WordBox]:
+    """The words with initials put to their words, and without the numbers of lines."""
+    kept, numbers = without_line_numbers(with_initials(words))
+    if numbers:
+        sheet.warn(
+            "line-numbers",
+            f"the numbers of lines in the margin, {numbers[0].text} to {numbers[-1].text}, were left out",
+        )
+    return kept
 
 
 def _visible(sheet: _Sheet) -> list[Group]:

@@ -3,10 +3,11 @@
 ruled tables → gutters → unruled tables → paragraphs
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from pincite.tasks.extraction.pages.drawn_order import as_drawn, in_drawn_order
 from pincite.tasks.extraction.pages.layout import (
     WordBox,
     blocks_of,
@@ -87,16 +88,17 @@ def pieces_of(words: Sequence[WordBox], rules: Sequence[Rule], size: tuple[float
         }
         free = [word for word in free if id(word) not in held]
         parts = regions([*free, *marks, *map(_table_mark, across)], *size)
+    drawn = {id(word): place for place, word in enumerate(words)}
     pieces: list[Piece] = []
     for region in parts:
         placed = [mark for mark in region if isinstance(mark, _Mark)]
         lines = lines_of([word for word in region if not isinstance(word, _Mark)])
         for mark in sorted(placed, key=lambda m: (m.top, m.x0)):
             above = [line for line in lines if (line_top(line) + line_bottom(line)) / 2 < mark.top]
-            pieces += _flow(above)
+            pieces += _flow(above, drawn)
             pieces += mark.pieces
             lines = lines[len(above) :]
-        pieces += _flow(lines)
+        pieces += _flow(lines, drawn)
     return pieces
 
 
@@ -124,15 +126,16 @@ def _across(words: Sequence[WordBox], parts: Sequence[Sequence[WordBox]]) -> lis
     ]
 
 
-def _flow(lines: Sequence[list[WordBox]]) -> list[Piece]:
+def _flow(lines: Sequence[list[WordBox]], drawn: Mapping[int, int]) -> list[Piece]:
     """Paragraphs and unruled tables of lines that are read from top to bottom."""
     pieces: list[Piece] = []
     done = 0
     for start, end, table in unruled_tables(lines):
-        pieces += _paragraphs(lines[done:start])
-        pieces.append(_table_piece(table))
+        pieces += _paragraphs(in_drawn_order(lines[done:start], drawn))
+        text = as_drawn(lines[start:end], table, drawn)
+        pieces += [_table_piece(table)] if text is None else _paragraphs(text)
         done = end
-    return pieces + _paragraphs(lines[done:])
+    return pieces + _paragraphs(in_drawn_order(lines[done:], drawn))
 
 
 def _paragraphs(lines: Sequence[list[WordBox]]) -> list[Piece]:

@@ -20,6 +20,7 @@ from pincite.tasks.extraction.pdf.line_text import clean
 
 SPACE = 0.28  # of the type size: a wider gap parts two words even where the file has no space
 MIN_SPACED = 6  # single letters in a row that are letter-spaced words rather than a list of letters
+EAST_ASIAN = 0x2E80  # the first character of scripts that are also written from top to bottom
 OVERRUN = 0.12  # of the type size: kerning moves a figure less far back
 FAR = 1e6  # points
 TWIN_CELL = 4.0  # points; equal words are compared with those in the cells around them
@@ -177,7 +178,10 @@ def _building(text_page: Any) -> Iterator[_Building]:
         address = _text_object_address(pointer, index)
         style = styles.get(address)
         if style is None:
-            style = styles[address] = _style(text_page, index)
+            style = _style(text_page, index)
+            if code >= EAST_ASIAN and style.turn == 0 and _goes_down(text_page, index, box):
+                style = replace(style, turn=270)
+            styles[address] = style
         if word is not None and not (
             _continues(word, style, box) and (address == word.source or not _runs_over(word, code, box))
         ):
@@ -247,6 +251,18 @@ def _continues(word: _Building, style: _Style, box: Box) -> bool:
         return False
     forward, backward = box[along] - last[along + 2], last[along] - box[along + 2]
     return max(forward, backward) <= SPACE * size
+
+
+def _goes_down(text_page: Any, index: int, box: Box) -> bool:
+    """Whether the next character stands right below: a column of vertical writing, which is a line on its side."""
+    following = raw.FS_RECTF()
+    if raw.FPDFText_GetUnicode(text_page, index + 1) < EAST_ASIAN:
+        return False
+    if not raw.FPDFText_GetLooseCharBox(text_page, index + 1, following):
+        return False
+    size = max(box[3] - box[1], 0.1)
+    same_column = abs(following.left + following.right - box[0] - box[2]) < 0.3 * size
+    return same_column and bool(abs(following.top - box[1]) < 0.5 * size)
 
 
 def _runs_over(word: _Building, code: int, box: Box) -> bool:

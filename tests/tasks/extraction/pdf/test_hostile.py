@@ -133,6 +133,19 @@ def test_a_form_that_draws_itself_ends(tmp_path: Path) -> None:
     assert "The board met." in read(tmp_path / "a.pdf").text
 
 
+@pytest.mark.parametrize("own_resources", [True, False])
+def test_a_form_that_draws_itself_twice_is_refused_at_once(tmp_path: Path, own_resources: bool) -> None:
+    pdf = blank()
+    own = form(pdf, b"/F Do /F Do")
+    if own_resources:
+        own.Resources = Dictionary(XObject=Dictionary(F=own))
+    pdf.pages[0].Resources = Dictionary(XObject=Dictionary(F=own))
+    pdf.pages[0].Contents = pdf.make_indirect(Stream(pdf, b"/F Do"))
+    pdf.save(tmp_path / "a.pdf")
+    with pytest.raises(LimitExceeded, match="forms within forms"):
+        read(tmp_path / "a.pdf")
+
+
 def test_a_drawing_of_two_hundred_thousand_boxes_gives_its_text_and_a_warning(tmp_path: Path) -> None:
     chance = random.Random(1)
     pdf = blank()

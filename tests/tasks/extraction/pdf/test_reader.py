@@ -306,3 +306,13 @@ def test_the_same_file_gives_the_same_extraction(tmp_path: Path) -> None:
     make(tmp_path / "a.pdf", 7, KINDS["two ruled tables"])
     assert read(tmp_path / "a.pdf") == read(tmp_path / "a.pdf")
     assert codes(read(tmp_path / "a.pdf")) == []
+
+
+def test_a_long_line_that_is_a_paragraph_stands_once(tmp_path: Path) -> None:
+    line = " ".join(f"token{number:03}" for number in range(45))
+
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("Helvetica", 6)
+        canvas.drawString(40, 300, line)
+
+    assert read(drawn(tmp_path / "a.pdf", draw, (1600.0, 600.0))).text == line

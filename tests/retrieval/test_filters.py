@@ -124,8 +124,6 @@ def test_what_is_filtered_out_takes_no_place_and_scores_stay(small_index, mode: 
 def test_top_k_under_a_filter_is_a_prefix(small_index, mode: Mode) -> None:
     texts = {number: [f"zebra n{number}", f"zebra m{number}"] for number in range(40)}
     small_index.write({f"{number % 4}/{number}.txt": text for number, text in texts.items()})
-        {f"{number % 4}/{number}.txt": [f"zebra n{number}", f"zebra m{number}"] for number in range(40)}
-    )
     filters = Filters(folders=("1", "3"))
     longest = found(small_index, filters, mode, k=100).hits
     assert len(longest) == 40

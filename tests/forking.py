@@ -26,6 +26,7 @@ PRELOADED = (
     "pincite.commands.serve",
     "pincite.dashboard.app",
     "pincite.encoders.embedding",
+    "torch",
     "pincite.retrieval.searcher",
 )
 _LINE = 1 << 20  # bytes of an order or an answer
@@ -146,6 +147,7 @@ def _serve(orders: socket.socket) -> dict[str, Any] | None:
 def _main() -> None:
     for module in PRELOADED:
         importlib.import_module(module)
+    importlib.import_module("pincite.dashboard.api").routers()  # imports all of them
     if (order := _serve(socket.socket(fileno=int(sys.argv[1])))) is None:
         return
     os.chdir(order["cwd"])

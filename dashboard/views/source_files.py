@@ -16,8 +16,8 @@ from weakref import WeakValueDictionary
 from pincite.schemas.errors import DocumentError, UsageError
 from pincite.schemas.settings import Settings
 from pincite.storage.documents.live import live_revisions
+from pincite.storage.objects.digest import sha256_of
 from pincite.storage.objects.download_cache import suffix_of
-from pincite.storage.segments.segment import sha256_of
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.snapshot import LiveDocument
 from pincite.tasks.sources.bucket import download, is_url

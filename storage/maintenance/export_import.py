@@ -29,10 +29,11 @@ from pincite.schemas.tables import SEGMENT_SCHEMAS
 from pincite.storage.ledger import schema, transactions
 from pincite.storage.ledger.sqlite import connect
 from pincite.storage.ledger.versions import oldest_version
+from pincite.storage.objects.digest import sha256_of
 from pincite.storage.objects.disk_errors import writable
 from pincite.storage.queries.sql import query
 from pincite.storage.segments.places import Places
-from pincite.storage.segments.segment import FOLDER, REMEDY, missing, sha256_of
+from pincite.storage.segments.segment import FOLDER, REMEDY, missing
 from pincite.storage.snapshots.index import LEDGER_FILE, Index
 
 MANIFEST = "pincite-export.json"

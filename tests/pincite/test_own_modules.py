@@ -45,14 +45,14 @@ def here(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("path", ["", "."])
-@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+@pytest.mark.parametrize(("start", "path"), [*zip(STARTS.values(), ("", "."), strict=True)], ids=STARTS)
 def test_a_document_is_indexed_and_found_beside_modules_of_the_users_own(
     here: Path, start: list[str], path: str
 ) -> None:
+    """Both ways to start, with PYTHONPATH and without. The children and the server are started once for each."""
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
-    def run(*arguments: str) -> str:
+    def run(*arguments: str, path: str = path) -> str:
         done = subprocess.run(
             [*start, *arguments],
             cwd=here,
@@ -66,7 +66,10 @@ def test_a_document_is_indexed_and_found_beside_modules_of_the_users_own(
         return done.stdout
 
     assert json.loads(run("index", "docs", "--json"))["indexed"] == 1
-    assert "pump.html" in run("search", "pump")
+    other = "" if path else "."
+    assert json.loads(run("index", "docs", "--json", path=other))["unchanged"] == 1
+    for one in (path, other):
+        assert "pump.html" in run("search", "pump", path=one)
     assert "1 indexed" in run("status")
 
 

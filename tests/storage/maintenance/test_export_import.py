@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from pincite.schemas.errors import IndexBroken, UsageError
 from pincite.storage.ledger import schema, transactions
 from pincite.storage.maintenance.export_import import MANIFEST, export_index, export_parquet, import_index
-from pincite.storage.segments.segment import sha256_of
+from pincite.storage.objects.digest import sha256_of
 from pincite.storage.snapshots.index import Index
 from tests.storage.building import PERMANENT, fill, found, reindex, run_apart, states
 from tests.storage.maintaining import broken_checks

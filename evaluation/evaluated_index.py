@@ -14,6 +14,7 @@ from pincite.evaluation.rebuild import embedder_of
 from pincite.evaluation.scoring import Ranker
 from pincite.retrieval import dense
 from pincite.retrieval.loaded_version import Corpus
+from pincite.retrieval.windows import Windows
 from pincite.schemas.errors import SpaceMismatch
 from pincite.schemas.evaluation import Question
 from pincite.schemas.settings import Settings, completed
@@ -34,6 +35,10 @@ class Subject:
     def wordpieces(self) -> WordPieces:
         return WordPieces(self.model)
 
+    def grows(self, mode: str) -> bool:
+        """Whether the passages of a mode are windows."""
+        return mode == "hybrid" and self.settings.windows
+
     def embed(self, questions: Sequence[Question]) -> dense.Matrix:
         """float32[questions, dimension], unit rows, all in one call."""
         return np.asarray(embedder_of(self.model).embed_queries([one.question for one in questions]))
@@ -53,6 +58,11 @@ def open_subject(snapshot: Snapshot, settings: Settings) -> Subject:
             f"the index is of the space {space}; this Pincite cuts queries into terms with {TOKENIZER}: index again"
         )
     corpus = Corpus(snapshot)
+    windows = Windows(corpus) if settings.windows else None
     return Subject(
-        snapshot, replace(own, chunker=space.chunker), model, Passages(snapshot, corpus), Ranker(corpus)
+        snapshot,
+        replace(own, chunker=space.chunker),
+        model,
+        Passages(snapshot, corpus, windows),
+        Ranker(corpus, windows),
     )

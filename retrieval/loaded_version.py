@@ -51,7 +51,7 @@ class StoredPassage:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class ChunkText:
     """Where a chunk stands in the stored text, and what it says."""
 
     start: int
@@ -228,10 +228,10 @@ class Corpus:
         """The content of each row, in the order asked."""
         return [content for (content,) in self._shown(rows, ("content",))]
 
-    def stretch(self, row: int) -> Stretch:
+    def chunk_text(self, row: int) -> ChunkText:
         """Where the chunk of a row stands, and what it says."""
         ((start, end, content),) = self._shown([row], ("start", "end", "content"))
-        return Stretch(start, end, content)
+        return ChunkText(start, end, content)
 
     def ocr_confidences(self, rows: Sequence[int]) -> list[float]:
         """Those of the chunks that OCR read."""

@@ -14,7 +14,7 @@ import regex
 from pincite.encoders.sentences import sentence_cuts
 from pincite.encoders.terms import passage_terms
 from pincite.retrieval.bm25 import Grown
-from pincite.retrieval.loaded_version import Corpus, Stretch
+from pincite.retrieval.loaded_version import ChunkText, Corpus
 from pincite.retrieval.tie_order import Floats, Mask, Rows
 
 LOOKED_AT = 50
@@ -68,7 +68,7 @@ class Windows:
 
     def alone(self, row: int) -> Window:
         """A row as it is, not grown."""
-        chunk = self._corpus.stretch(row)
+        chunk = self._corpus.chunk_text(row)
         return Window(chunk.start, chunk.end, chunk.start, chunk.end, (row, row), {}, 0)
 
     def terms_of(self, rows: Rows, grown: Sequence[Window]) -> list[Grown]:
@@ -93,7 +93,7 @@ class Windows:
 
 def _grown(corpus: Corpus, row: int, among: Mask | None) -> Window:
     """Sentence by sentence, in turn behind and before the chunk, as long as the next one has room."""
-    chunk = corpus.stretch(row)
+    chunk = corpus.chunk_text(row)
     first, last = corpus.run_of(row)
     start, end, rows = chunk.start, chunk.end, {row}
     room = MOST - (end - start)
@@ -117,7 +117,7 @@ def _grown(corpus: Corpus, row: int, among: Mask | None) -> Window:
 
 def _beyond(corpus: Corpus, rows: Set[int], start: int, end: int) -> str:
     """What chunks have in `[start, end)`. The white space between two is not known here."""
-    lenders = map(corpus.stretch, sorted(rows))
+    lenders = map(corpus.chunk_text, sorted(rows))
     return "\n\n".join(one.content[max(0, start - one.start) : end - one.start] for one in lenders)
 
 
@@ -125,29 +125,29 @@ Edge = tuple[int, int]
 """Where a window may end, and the chunk that it has taken text from up to there."""
 
 
-def _behind(corpus: Corpus, chunk: Stretch, rows: Iterable[int], room: int) -> Iterator[Edge]:
+def _behind(corpus: Corpus, chunk: ChunkText, rows: Iterable[int], room: int) -> Iterator[Edge]:
     """Where the sentences behind a chunk end, up to where something was left out."""
     end = chunk.end
     for row in rows:
-        other = corpus.stretch(row)
+        other = corpus.chunk_text(row)
         if not 0 <= other.start - end <= _MOST_GAP:
             return
         yield from ((edge, row) for edge in _ends(other, room))
         end = other.end
 
 
-def _before(corpus: Corpus, chunk: Stretch, rows: Iterable[int], room: int) -> Iterator[Edge]:
+def _before(corpus: Corpus, chunk: ChunkText, rows: Iterable[int], room: int) -> Iterator[Edge]:
     """Where the sentences before a chunk start, the last one first, likewise."""
     start = chunk.start
     for row in rows:
-        other = corpus.stretch(row)
+        other = corpus.chunk_text(row)
         if not 0 <= start - other.end <= _MOST_GAP:
             return
         yield from ((edge, row) for edge in _starts(other, room))
         start = other.start
 
 
-def _ends(chunk: Stretch, room: int) -> Iterator[int]:
+def _ends(chunk: ChunkText, room: int) -> Iterator[int]:
     """Where sentences of a chunk end that has only so much room, then where it ends itself."""
     content = chunk.content
     for cut in _cuts(content, 0, min(len(content), room + 1)):
@@ -157,7 +157,7 @@ def _ends(chunk: Stretch, room: int) -> Iterator[int]:
     yield chunk.end
 
 
-def _starts(chunk: Stretch, room: int) -> Iterator[int]:
+def _starts(chunk: ChunkText, room: int) -> Iterator[int]:
     """Where sentences of a chunk start, the last one first, then where it starts itself."""
     content = chunk.content
     cuts = [

@@ -24,7 +24,7 @@ TEMPLATE = Path(__file__).with_name("founding_measurement.md.j2")
 ORDER = ("A", "B", "C", "D", "E", "F", "structural")
 JUDGES: tuple[Judge, ...] = ("content", "text")
 Key = tuple[str, str, Judge]
-"""(chunker, mode, where the needle is looked for)."""
+"""(chunker, mode, where the expected sentence is looked for)."""
 
 STAGES = (
     Stage("overlap", "A", "B"),
@@ -100,7 +100,7 @@ def report(founding: Measured, own: Measured, readmes: Sequence[Readme], kept: i
 def _asked(measured: Measured) -> str:
     answerable = [one for one in measured.questions.questions if one.answerable]
     needles = len({one.needle for one in answerable})
-    return f"{len(answerable)} questions on {needles} needles"
+    return f"{len(answerable)} questions on {needles} expected sentences"
 
 
 def _blind(measured: Measured) -> str:
@@ -230,9 +230,9 @@ def _decision(founding: Measured, own: Measured) -> str:
 
 def _refusal(measured: Measured, name: str) -> str:
     kinds = [one.kind for one in measured.refusal[0].bluffs]
-    bluffs = " | ".join(f"bluffs: {kind}" for kind in kinds)
+    wrong = " | ".join(f"wrong answers: {kind}" for kind in kinds)
     rows = [
-        f"| {name} | right | wrong | wrongly refused | {bluffs} | evidence removed |",
+        f"| {name} | right | wrong passage | wrongly refused | {wrong} | evidence removed |",
         "|---|---|---|---|" + "---|" * (len(kinds) + 1),
     ]
     for point in measured.refusal:

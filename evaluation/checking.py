@@ -151,7 +151,7 @@ def _fault(question: Question, stored: _Stored) -> _Found:
 
 def _needle_fault(question: Question, stored: _Stored) -> _Found:
     if lost := [one for one in question.needles if not stored.places[one]]:
-        return "not-in-text", f"the further needle {lost[0][:40]!r} is in no stored text"
+        return "not-in-text", f"the further expected sentence {lost[0][:40]!r} is in no stored text"
     places = stored.places[question.needle]
     if len(places) == 1 or (places and {one.path for one in places} <= set(question.documents)):
         return _misplaced(question, places[0])
@@ -159,30 +159,31 @@ def _needle_fault(question: Question, stored: _Stored) -> _Found:
         where = ", ".join(f"{path} ({n})" for path, n in sorted(Counter(one.path for one in places).items()))
         return (
             "repeated",
-            f"the needle stands {counted(len(places), 'time')}: {where}; take a longer one that stands once",
+            f"the expected sentence stands {counted(len(places), 'time')}: {where}; "
+            "take a longer one that stands once",
         )
     if near := stored.loosely.get(question.needle):
         return (
             "not-in-text",
-            f"the needle stands in {near} with other white space: copy it from the stored text",
+            f"the expected sentence stands in {near} with other white space: copy it from the stored text",
         )
     return (
         "not-in-text",
-        'the needle is in no stored text: copy it from `pincite sql "SELECT text FROM texts"`',
+        'the expected sentence is in no stored text: copy it from `pincite sql "SELECT text FROM texts"`',
     )
 
 
 def _misplaced(question: Question, place: _Place) -> _Found:
     if question.document and place.path != question.document:
-        return "no-document", f"the needle stands in {place.path}, not in {question.document}"
+        return "no-document", f"the expected sentence stands in {place.path}, not in {question.document}"
     if place.heading:
         return (
             "heading",
-            f"the needle is a heading of {place.path}, or runs over one: take a sentence of the text",
+            f"the expected sentence is a heading of {place.path}, or runs over one: take a sentence of the text",
         )
     if question.pages and not set(place.pages) & set(question.pages):
         return (
             "no-page",
-            f"the needle stands on page {', '.join(map(str, place.pages))}, the question names others",
+            f"the expected sentence stands on page {', '.join(map(str, place.pages))}, the question names others",
         )
     return None

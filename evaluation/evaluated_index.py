@@ -50,12 +50,13 @@ def open_subject(snapshot: Snapshot, settings: Settings) -> Subject:
     space, model = snapshot.space, resolve_model(own.model)
     if (space.model, space.fingerprint, space.dimension) != (model.name, model.fingerprint, model.dimension):
         raise SpaceMismatch(
-            f"the index is of the space {space}; the settings ask for the model {model.name} (weights "
+            f"the index is of the model version {space}; the settings ask for the model {model.name} (weights "
             f"{model.fingerprint[:12]}, {model.dimension} dimensions): set the model to {space.model}"
         )
     if space.tokenizer != TOKENIZER:
         raise SpaceMismatch(
-            f"the index is of the space {space}; this Pincite cuts queries into terms with {TOKENIZER}: index again"
+            f"the index is of the model version {space}; this Pincite cuts queries into terms with {TOKENIZER}: "
+            "index again"
         )
     corpus = Corpus(snapshot)
     windows = Windows(corpus) if settings.windows else None

@@ -121,7 +121,10 @@ class Tracer:
             return self._after_fusion(ground, right, listed, place)
         found = {leg: rank is not None and rank <= depth for leg, rank in legs.items() if self._uses(leg)}
         if not found.get("dense", True) and self._truncated(ground):
-            return "truncated by the encoder", f"the needle ends beyond the window of the model; {told}"
+            return (
+                "truncated by the encoder",
+                f"the expected sentence ends beyond the window of the model; {told}",
+            )
         if any(found.values()):
             return "lost in fusion", f"{told}, fused rank {_rank(place)}, k is {depth}"
         if self._way.mode == "hybrid":
@@ -220,5 +223,5 @@ def _destroyed(ground: Ground) -> str:
     if not ground.question.needle:
         return "no chunk stands on a page that answers it"
     if ground.destroyed_in_text:
-        return "no chunk holds the needle whole"
-    return "no chunk quotes the needle whole; only the embedded text with its overlap does"
+        return "no chunk holds the expected sentence whole"
+    return "no chunk quotes the expected sentence whole; only the embedded text with its overlap does"

@@ -39,6 +39,6 @@ def summary_of(guarded: Guarded) -> str:
     )
     return (
         f"{main.strategy.name}: {recall or 'no answerable question'}, {main.destroyed.count} destroyed, "
-        f"{len(guarded.evaluation.bluffed)} of {guarded.evaluation.tally.unanswerable} bluffed; "
+        f"{len(guarded.evaluation.bluffed)} of {guarded.evaluation.tally.unanswerable} answered wrongly; "
         f"kept as {guarded.result.name}"
     )

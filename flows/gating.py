@@ -38,14 +38,14 @@ def passes(index: Index, migration: Migration, settings: Settings, choice: Migra
     if choice.questions is None and known is None and not migration.questions:
         if choice.force:
             raise UsageError(
-                "--force switches against the verdict of the gate: give the --questions of the gate too"
+                "--force switches against the verdict of the quality check: give its --questions too"
             )
         return True
     verdict = known if known is not None and _stands(index, migration, choice) else None
     if verdict is None:
         verdict = _judged(index, migration, settings, choice)
     else:
-        choice.say("no document has changed since the verdict of the gate: it stands")
+        choice.say("no document has changed since the verdict of the quality check: it stands")
         if not choice.force:
             return bool(verdict["ok"]) or bool(verdict.get("forced"))
     forced = choice.force if not verdict["ok"] else ""
@@ -79,11 +79,11 @@ def _judged(index: Index, migration: Migration, settings: Settings, choice: Migr
         if not known:
             raise
         raise UsageError(
-            f"{error}. The verdict of the gate is of {_versions(known)}, and documents have changed since: give "
-            "--questions again, or switch against the gate with --force"
+            f"{error}. The verdict of the quality check is of {_versions(known)}, and documents have changed since: "
+            "give --questions again, or switch against the quality check with --force"
         ) from error
     record_stage(index, "evaluating")
-    choice.say("evaluating both spaces")
+    choice.say("evaluating both model versions")
     return _compared(index, migration.target, settings, file, questions, choice.say)
 
 
@@ -91,7 +91,7 @@ def _versions(known: Gate) -> str:
     versions = known.get("versions")
     if not isinstance(versions, Mapping):
         return "versions that it does not name"
-    return f"version {versions['old']} of the old space and version {versions['new']} of the new one"
+    return f"version {versions['old']} of the old model version and version {versions['new']} of the new one"
 
 
 def _compared(
@@ -109,8 +109,8 @@ def _compared(
     if not same_model or latest_calibration(index) is not None:
         adopt_threshold(index, target.space_id, new.version, new.threshold, questions)
         say(
-            f"after the switch the new space refuses from a distance of {new.threshold:g} on, at which it was "
-            "compared: `pincite calibrate` measures one of its own"
+            f"after the switch the new model version refuses from a distance of {new.threshold:g} on, at which it "
+            "was compared: `pincite calibrate` measures one of its own"
         )
     verdict = gate(new, old)
     rows = [asdict(one) for one in measured(verdict, new, old)]

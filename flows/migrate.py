@@ -77,7 +77,7 @@ def _state_of(index: Index, done: Migration | None, way: Way, choice: MigrationO
     if went(done, way, choice):
         if done.state == "building":
             return Completed(
-                name="Held", message=f"the space of {to} is ready and waits for the word to switch"
+                name="Held", message=f"the model version {to} is ready and waits for the word to switch"
             )
         return Completed(message=f"the migration to {to} is {done.state}")
     blocking = in_the_way(index, done)

@@ -235,7 +235,7 @@ class OpenIndex:
         return tuple(one for one in found if collection in (None, one.collection))
 
     def status(self) -> IndexReport:
-        """Counts, the space, what is stale, the last run."""
+        """Counts, the model version, what is stale, the last run."""
         index = self._index()
         return index_report(index, configuration(index, self.settings))
 

@@ -19,7 +19,10 @@ COMMANDS = {
         "pincite.commands.migrate:migrate",
         "Move the index to another embedding model or chunker while it is searched; or go on, switch back, give up.",
     ),
-    "status": ("pincite.commands.report:status", "Counts, the live space, what is stale, the last run."),
+    "status": (
+        "pincite.commands.report:status",
+        "Counts, the live model version, what is stale, the last run.",
+    ),
     "documents": (
         "pincite.commands.report:documents",
         "A row per document: state, reason, attempts, pages, chunks, OCR confidence, warnings.",
@@ -98,7 +101,7 @@ GROUPS = {
         {
             "check": (
                 "pincite.commands.questions:check",
-                "Check that each needle stands in the index exactly once and is no heading.",
+                "Check that each expected sentence stands in the index exactly once and is no heading.",
             ),
             "import": (
                 "pincite.commands.questions:import_set",

@@ -19,10 +19,10 @@ LOOK_S = 3.0
 _GOING_BACK = "going back"
 _STAGES = {
     "preparing": "loading the model and comparing its probes",
-    "building": "building the new space beside the one that is searched",
-    "evaluating": "evaluating both spaces",
-    "switching": "switching to the new space",
-    _GOING_BACK: "bringing the space before the switch up to date, then switching back to it",
+    "building": "building the new model version beside the one that is searched",
+    "evaluating": "evaluating both model versions",
+    "switching": "switching to the new model version",
+    _GOING_BACK: "bringing the model version before the switch up to date, then switching back to it",
 }
 
 

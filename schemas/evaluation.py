@@ -164,6 +164,11 @@ LOSS_STAGES: tuple[LossStage, ...] = get_args(LossStage)
 """In the order in which a question travels."""
 
 
+def shown_stage(stage: LossStage) -> str:
+    """What a person reads of it; the name itself is in results that are kept, and stays."""
+    return "in neither ranking" if stage == "in neither leg" else stage
+
+
 @dataclass(frozen=True, slots=True)
 class ShownPassage:
     """A passage in a drill-down."""

@@ -127,7 +127,7 @@ def go(served: Serving, way: Way, force: str = "") -> RequestedRun:
     migration = newest_migration(served.index)
     assert migration is not None
     if force and migration.gate is None:
-        raise UsageError("no gate was asked for: there is no verdict to switch against")
+        raise UsageError("no quality check was asked for: there is no verdict to switch against")
     words = VERBS[way].words.format(
         old=f"{migration.source.space.model}, {migration.source.space.chunker}",
         new=f"{migration.target.space.model}, {migration.target.space.chunker}",
@@ -139,7 +139,7 @@ def waive(served: Serving, paths: Sequence[str]) -> None:
     """Lets the migration end without these documents. Raises `UsageError` for one that does not block it."""
     migration = newest_migration(served.index)
     if migration is None:
-        raise UsageError("no migration was ever begun: there is nothing to waive")
+        raise UsageError("no migration was ever begun: there is nothing to leave out")
     if not paths:
         raise UsageError("no document was chosen: tick those to leave out")
     waive_documents(served.index, migration, paths)

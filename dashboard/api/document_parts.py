@@ -48,7 +48,7 @@ async def attempts(document_id: DocumentId, served: Served) -> AttemptList:
 
 @router.get("/versions")
 async def versions(document_id: DocumentId, served: Served) -> VersionList:
-    """The last 100 revisions of a document in every space, newest first, and its file as the last run saw it."""
+    """The last 100 revisions of a document in every model version, newest first; its file as the last run saw it."""
 
     def find() -> VersionList:
         report, _ = document_of(served.index, served.current(), document_id)

@@ -22,21 +22,21 @@ router = APIRouter(prefix="/migration", tags=["migration"])
 
 @router.get("", responses=described(*READS))
 async def migration(served: Served) -> MigrationBody:
-    """Spaces, progress with the remaining time, what blocks it, the verdict of the gate, what can be asked for."""
+    """Model versions, progress with the remaining time, what blocks it, the quality check, what can be asked for."""
     return await served.work.run(lambda: migration_body(seen(served)))
 
 
 @router.post("", status_code=202, responses=described(*WRITES))
 async def begin(served: Served, response: Response, body: StartBody) -> OrderBody:
-    """Builds another space beside the one that is searched, evaluates both, and waits for the word to switch."""
+    """Builds another model version beside the searched one, evaluates both, and waits for the word to switch."""
     return ordered(response, await served.work.run(lambda: start(served, body.options())))
 
 
 @router.post("/switch", status_code=202, responses=described(*WRITES))
 async def switch(served: Served, response: Response, body: SwitchBody | None = None) -> OrderBody:
-    """Goes on with what waits for the word: the last catch-up, and the switch unless the gate says no.
+    """Goes on with what waits for the word: the last catch-up, and the switch unless the quality check says no.
 
-    A verdict that is older than what the spaces hold is renewed first.
+    A verdict that is older than what the model versions hold is renewed first.
     """
     force = body.force if body else ""
     return ordered(response, await served.work.run(lambda: go(served, "switch", force)))

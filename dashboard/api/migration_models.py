@@ -31,9 +31,11 @@ class StartBody(_Body):
     model: Short = Field(default="", description="one of `models`")
     chunker: Short = Field(default="", description="one of `chunkers`")
     throttle: float = Field(default=1.0, gt=0, le=1, description="share of the time in which it works")
-    questions: Short = Field(default="", description="one of `questions`: both spaces are evaluated on them")
+    questions: Short = Field(
+        default="", description="one of `questions`: both model versions are evaluated on them"
+    )
     keep_days: Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)] | None = Field(
-        default=None, description="after the switch, until a run removes the old space; null is never"
+        default=None, description="after the switch, until a run removes the old model version; null is never"
     )
     switch: bool = Field(default=False, description="switch when it is built, or wait for the word")
 
@@ -50,7 +52,7 @@ class StartBody(_Body):
 
 
 class SwitchBody(_Body):
-    force: Short = Field(default="", description="why to switch although the gate says no")
+    force: Short = Field(default="", description="why to switch although the quality check says no")
 
 
 class WaiveBody(_Body):
@@ -59,7 +61,7 @@ class WaiveBody(_Body):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceBody(Space):
-    """A space of the index: chunks, vectors and postings of one kind."""
+    """A model version of the index: chunks, vectors and postings of one kind."""
 
     fingerprint: str = field(metadata={"description": "of the weights"})
     setting: str = field(metadata={"description": "what names the model in the settings"})
@@ -74,7 +76,7 @@ class MigrationRow(BaseModel):
     state: str = Field(description="building, switched, rolled back or aborted")
     stage: str = Field(
         description="of one that is building: what is done, or how the last one at work ended: building, evaluating, "
-        "switching, blocked (by documents), refused (by the gate), held (waits for the word to switch), "
+        "switching, blocked (by documents), refused (by the quality check), held (waits for the word to switch), "
         "preparing (the model is loaded and its probes compared)"
     )
     standing: str = Field(
@@ -87,7 +89,7 @@ class MigrationRow(BaseModel):
 
 
 class ProgressBody(FromRecord):
-    """How far the space beside the live one is level with it."""
+    """How far the model version beside the live one is level with it."""
 
     documents: int
     documents_done: int
@@ -109,7 +111,7 @@ class BlockerBody(FromRecord):
 
 
 class GateBody(BaseModel):
-    """The verdict on the new space, held against the old one on the same questions."""
+    """The verdict on the new model version, held against the old one on the same questions."""
 
     ok: bool
     forced: str = Field(description='why it was set aside; "" when it was not')
@@ -118,9 +120,11 @@ class GateBody(BaseModel):
     measured: list[MeasuredMetric]
     questions: str = Field(description="name of the file")
     versions: dict[str, int] = Field(
-        description="of the index, at which the old and the new space were evaluated"
+        description="of the index, at which the old and the new model version were evaluated"
     )
-    changed: int = Field(description="documents of either space that changed since, while it is building")
+    changed: int = Field(
+        description="documents of either model version that changed since, while it is building"
+    )
 
 
 class MigrationBody(BaseModel):
@@ -129,7 +133,7 @@ class MigrationBody(BaseModel):
     spaces: list[SpaceBody] = Field(description="that are kept; the one that is searched first")
     migration: MigrationRow | None
     progress: ProgressBody | None
-    blockers: list[BlockerBody] = Field(description="documents that the new space can't have")
+    blockers: list[BlockerBody] = Field(description="documents that the new model version can't have")
     gate: GateBody | None
     at_work: str = Field(description='who migrates; "" for nobody')
     ways: list[Way] = Field(description="that can be asked for now, beside a start")
@@ -160,7 +164,7 @@ def migration_body(found: Seen) -> MigrationBody:
 
 
 def progress_shown(status: MigrationStatus) -> SpaceProgress | None:
-    """None where no other space is kept that could be level."""
+    """None where no other model version is kept that could be level."""
     return status.progress if len(status.spaces) > 1 else None
 
 

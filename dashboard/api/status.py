@@ -14,7 +14,7 @@ router = APIRouter(tags=["status"])
 
 @router.get("/status", responses=described(*READS))
 async def status(served: Served) -> StatusBody:
-    """Counts, the live space, what is stale, the last run."""
+    """Counts, the live model version, what is stale, the last run."""
     report = await served.work.run(lambda: index_report(served.index, served.current()))
     return StatusBody.model_validate(status_row(report))
 

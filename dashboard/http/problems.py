@@ -46,7 +46,7 @@ _KINDS: Mapping[type[errors.PinciteError], Kind] = {
     errors.SpaceMismatch: Kind(
         409,
         "space-mismatch",
-        "The index is of another embedding space than the server's settings",
+        "The index is of another model version than the server's settings",
         "Search with mode bm25, or start the server with the settings that the index was made with.",
     ),
     errors.ModelUnavailable: Kind(

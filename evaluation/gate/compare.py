@@ -43,7 +43,7 @@ def gate(candidate: Result, baseline: Result) -> Verdict:
             f"lacks {counted(len(destroyed), 'answer')} that the baseline had: {_names(destroyed)}"
         )
     if more > 0:
-        reasons.append(f"bluffs on {counted(more, 'question')} more: {_names(bluffed)}")
+        reasons.append(f"{counted(more, 'wrong answer')} more to questions without one: {_names(bluffed)}")
     return Verdict(
         ok=not reasons,
         baseline=_title(baseline),

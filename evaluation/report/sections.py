@@ -247,8 +247,8 @@ def refusal(evaluation: Evaluation) -> Section:
         else []
     )
     legend += [(f"key-{line.look}", line.label) for line in lines]
-    kinds = [one.kind or "no kind" for one in points[0].bluffs]
-    columns = ("threshold", "right", "wrong", "refused", *(f"bluffs: {kind}" for kind in kinds), REMOVED)
+    wrong = [f"wrong answers: {one.kind or 'no kind'}" for one in points[0].bluffs]
+    columns = ("threshold", "right", "wrong passage", "refused", *wrong, REMOVED)
     rows = tuple(
         (
             f"{point.threshold:g}{' (in use)' if point is in_use(evaluation) else ''}",
@@ -314,12 +314,12 @@ def lost(evaluation: Evaluation) -> Section:
     groups = loss_groups(evaluation.losses)
     if not groups:
         return Section(("No question was lost.",), (), (), ())
-    rows = [Bar(group.stage, len(group.losses)) for group in groups]
+    rows = [Bar(group.shown, len(group.losses)) for group in groups]
     description = "; ".join(f"{row.label} {row.count}" for row in rows)
     figure = Figure(
         "Questions lost, by the first stage that lost them", plot("bars", "Losses", description, rows)
     )
-    table = tuple((group.stage, str(len(group.losses)), _MEANINGS[group.stage]) for group in groups)
+    table = tuple((group.shown, str(len(group.losses)), _MEANINGS[group.stage]) for group in groups)
     return Section((losses_words(evaluation),), (figure,), ("stage", "questions", "what happened"), table)
 
 

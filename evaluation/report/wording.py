@@ -13,6 +13,7 @@ from pincite.schemas.evaluation import (
     Pair,
     RefusalPoint,
     StrategyScores,
+    shown_stage,
 )
 
 _MAIN_CUT = 4  # passages that a reader is given, by which the page sums up
@@ -24,6 +25,10 @@ class LossGroup:
 
     stage: LossStage
     losses: tuple[Loss, ...]
+
+    @property
+    def shown(self) -> str:
+        return shown_stage(self.stage)
 
 
 def summary(evaluation: Evaluation) -> list[str]:
@@ -80,9 +85,7 @@ def refusal_words(evaluation: Evaluation) -> str:
             if asked
             else ""
         )
-    bluffs = (
-        f"it answers {answered:,} of {counted(of, 'question')} to which the documents have no answer (bluffs)"
-    )
+    bluffs = f"it answers {answered:,} of {counted(of, 'question')} to which the documents have no answer"
     return f"At the threshold {point.threshold:g} {bluffs}{f', and {refused}' if refused else ''}."
 
 
@@ -96,7 +99,7 @@ def losses_words(evaluation: Evaluation) -> str:
     asked = counted(evaluation.tally.answerable, "question")
     return (
         f"Of {asked} {counted(count, 'gets', 'get')} no right passage among the first {evaluation.k} under the "
-        f"threshold. The stage that loses most is “{first.stage}”: {len(first.losses)} of {count}."
+        f"threshold. The stage that loses most is “{first.shown}”: {len(first.losses)} of {count}."
     )
 
 

@@ -52,7 +52,7 @@ def ask(
             help="Use only passages under this cosine distance; else under the index's own threshold.",
         ),
     ] = None,
-    mode: Annotated[Literal["hybrid", "dense"], typer.Option(help="Which legs search.")] = "hybrid",
+    mode: Annotated[Literal["hybrid", "dense"], typer.Option(help="Which rankings are used.")] = "hybrid",
     k: Annotated[int, typer.Option("-k", min=1, max=MOST_PASSAGES, help="How many passages at most.")] = (
         MOST_PASSAGES
     ),

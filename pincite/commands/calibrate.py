@@ -35,14 +35,14 @@ def calibrate_index(
     index: IndexOption = DEFAULT_INDEX,
     bluff_cost: Annotated[float, typer.Option(help="Of an answer where there is none, to a refusal.")] = 1.0,
     refusal_cost: Annotated[float, typer.Option(help="Of a refusal where there is an answer.")] = 1.0,
-    mode: Annotated[Literal["hybrid", "dense"], typer.Option(help="Which legs search.")] = "hybrid",
+    mode: Annotated[Literal["hybrid", "dense"], typer.Option(help="Which rankings are used.")] = "hybrid",
     keep: Annotated[bool, typer.Option(help="Make it the index's own; --no-keep only reports.")] = True,
     json: JsonOption = False,
 ) -> None:
     """Choose the threshold under which passages answer, on one half of the questions; report on the other.
 
-    `pincite ask` uses it from then on. Bluffs are counted by kind of negative, and with each question's evidence
-    hidden.
+    `pincite ask` uses it from then on. Wrong answers are counted by kind of negative, and with each question's
+    evidence hidden.
     """
     asked = read_questions(questions)
     settings = load_settings()
@@ -79,9 +79,9 @@ def _report(chosen: Calibrated, far: Far, asked: QuestionSet, mode: str) -> dict
 
 def _print(chosen: Calibrated, kept: bool, at: Path) -> None:
     kinds = list(chosen.held_out.bluffs)
-    bluffs = [f"bluffs: {kind or 'no kind'}" for kind in kinds]
+    wrong = [f"wrong answers: {kind or 'no kind'}" for kind in kinds]
     say("Swept on one half of the questions:")
-    print_table([*_COLUMNS, *bluffs], [_row(one, chosen.threshold, kinds) for one in _thinned(chosen)])
+    print_table([*_COLUMNS, *wrong], [_row(one, chosen.threshold, kinds) for one in _thinned(chosen)])
     say("\nOn the other half, with 95 % Wilson intervals:")
     held = {"chosen": chosen.held_out, "default": chosen.default}
     for name, one in held.items():
@@ -90,8 +90,8 @@ def _print(chosen: Calibrated, kept: bool, at: Path) -> None:
             say(f"  {what}: {_interval(share)}")
     costs = chosen.costs
     say(
-        f"\nThreshold {chosen.threshold:g}: the least cost, with a bluff at {costs.bluff:g} and a wrong refusal at "
-        f"{costs.refusal:g}. " + (f"`pincite ask` on {at} uses it." if kept else "Not kept.")
+        f"\nThreshold {chosen.threshold:g}: the least cost, with a wrong answer at {costs.bluff:g} and a wrong "
+        f"refusal at {costs.refusal:g}. " + (f"`pincite ask` on {at} uses it." if kept else "Not kept.")
     )
 
 
@@ -116,7 +116,7 @@ def _lines(one: MeasuredThreshold) -> Iterator[tuple[str, Share]]:
     yield "answered with a correct passage", one.right
     yield "wrongly refused", one.refused
     for kind, share in one.bluffs.items():
-        yield f"bluffs, {kind or 'no kind'}", share
+        yield f"wrong answers, {kind or 'no kind'}", share
 
 
 def _count(share: Share | None) -> str:

@@ -38,7 +38,7 @@ def doctor(index: IndexOption = DEFAULT_INDEX, json: JsonOption = False) -> None
 
 
 def _index(path: Path, settings: Settings) -> tuple[Space | None, Settings, list[Finding]]:
-    """(the live space, None when there is no index that can be read; the settings in full; what is to be said)."""
+    """(the live model version, None without an index that can be read; the settings in full; what is to be said)."""
     if not (path / LEDGER_FILE).exists():
         return (
             None,

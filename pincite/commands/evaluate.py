@@ -36,13 +36,17 @@ from pincite.schemas.evaluation import (
     Share,
     StrategyScores,
     Verdict,
+    shown_stage,
 )
 from pincite.storage.kept_evaluations import kept
 from pincite.storage.snapshots.index import Index
 
 _LISTED = 10  # losses that the terminal shows; the report and the JSON have all
 
-Questions = Annotated[Path | None, typer.Argument(help="JSON lines: question, needle, document, kind.")]
+Questions = Annotated[
+    Path | None,
+    typer.Argument(help="JSON lines: question, `needle` (the expected sentence), document, kind."),
+]
 Ablate = Annotated[
     bool,
     typer.Option("--ablate", help="Also measure chunking A to F and the default, and reranking if possible."),
@@ -70,7 +74,8 @@ def evaluate(
     ] = "hybrid",
     rerank: Annotated[bool, typer.Option("--rerank", help="Follow the reranked list.")] = False,
     judge: Annotated[
-        Literal["content", "text"], typer.Option(help="Where a needle must stand whole: quoted, or embedded.")
+        Literal["content", "text"],
+        typer.Option(help="Where an expected sentence must stand whole: quoted, or embedded."),
     ] = "content",
     threshold: Annotated[
         float | None, typer.Option(min=0.0, max=2.0, help="Cosine distance; else that of the index.")
@@ -127,7 +132,16 @@ def _print_history(index: Index, json: bool) -> None:
     if json:
         print_json([asdict(one) for one in milestones])
         return
-    columns = ["kept", "version", "questions", "n", *(f"R@{k}" for k in CUTS), "MRR", "destroyed", "bluffs"]
+    columns = [
+        "kept",
+        "version",
+        "questions",
+        "n",
+        *(f"R@{k}" for k in CUTS),
+        "MRR",
+        "destroyed",
+        "wrong answers",
+    ]
     print_table([*columns, "left out", "strategy", "model"], [_milestone_row(one) for one in milestones])
 
 
@@ -171,7 +185,7 @@ def _show(guarded: Guarded) -> None:
 
 
 def _show_strategies(strategies: Sequence[StrategyScores]) -> None:
-    """Shares with their 95 % intervals; two phrasings of a needle are counted as two."""
+    """Shares with their 95 % intervals; two phrasings of an expected sentence are counted as two."""
     columns = ["strategy", "n", *(f"R@{k}" for k in CUTS), "MRR", "destroyed"]
     costs = ["chunks", "word-pieces", "header", "over window"]
     print_table([*columns, *costs], [_strategy_row(one) for one in strategies])
@@ -206,11 +220,12 @@ def _show_losses(evaluation: Evaluation) -> None:
     lost = counted(len(evaluation.losses), "question was", "questions were")
     say(f"\nWhere {lost} lost ({evaluation.main}, k = {evaluation.k}):")
     print_table(
-        ["stage", "questions"], [[stage, by_stage[stage]] for stage in LOSS_STAGES if by_stage[stage]]
+        ["stage", "questions"],
+        [[shown_stage(stage), by_stage[stage]] for stage in LOSS_STAGES if by_stage[stage]],
     )
     for loss in evaluation.losses[:_LISTED]:
         say(f"- {one_line(loss.question.id)}: {one_line(loss.question.question)}")
-        say(f"    {loss.stage}: {one_line(loss.words)}")
+        say(f"    {shown_stage(loss.stage)}: {one_line(loss.words)}")
         for shown in loss.evidence[:1]:
             say(f"    right: {one_line(shown.document)} {shown.locator}")
         for shown in loss.returned[:1]:
@@ -223,8 +238,8 @@ def _show_refusal(evaluation: Evaluation) -> None:
     points = list(_near(evaluation.refusal, evaluation.threshold))
     if not points:
         return
-    kinds = [f"bluffs: {one_line(one.kind) or 'no kind'}" for one in points[0].bluffs]
-    say("\nRefusal by threshold (answered right, answered wrong, wrongly refused; bluffs by kind):")
+    kinds = [f"wrong answers: {one_line(one.kind) or 'no kind'}" for one in points[0].bluffs]
+    say("\nRefusal by threshold (right passage, wrong passage, wrongly refused; wrong answers by kind):")
     print_table(
         ["threshold", "right", "wrong", "refused", *kinds, points[0].removed.kind],
         [

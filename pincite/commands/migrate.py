@@ -39,22 +39,30 @@ def migrate(
     index: IndexOption = DEFAULT_INDEX,
     throttle: Annotated[float, typer.Option(help="Share of the time in which it works, up to 1.")] = 1.0,
     waive: Annotated[
-        list[str] | None, typer.Option(help="A document that blocks the migration and may be left out.")
+        list[str] | None,
+        typer.Option("--accept", "--waive", help="A document that blocks the migration and may be left out."),
     ] = None,
     questions: Annotated[
         Path | None, typer.Option(help="Questions (JSON lines) on which both are compared before the switch.")
     ] = None,
     force: Annotated[str, typer.Option(help="Why to switch although the comparison says no.")] = "",
     keep_days: Annotated[
-        float | None, typer.Option(help="Days after the switch until the next run removes the old space.")
+        float | None,
+        typer.Option(help="Days after the switch until the next run removes the old model version."),
     ] = None,
     switch: Annotated[
         bool, typer.Option("--switch/--no-switch", help="Switch when it is built, or wait for the word.")
     ] = True,
     status: Annotated[bool, typer.Option("--status", help="Say how far it is; nothing is changed.")] = False,
-    rollback: Annotated[bool, typer.Option("--rollback", help="Switch back to the space before.")] = False,
-    give_up: Annotated[bool, typer.Option("--abort", help="Drop the new space; the index stays.")] = False,
-    remove: Annotated[bool, typer.Option("--remove-old", help="Remove the space before the switch.")] = False,
+    rollback: Annotated[
+        bool, typer.Option("--rollback", help="Switch back to the model version before.")
+    ] = False,
+    give_up: Annotated[
+        bool, typer.Option("--abort", help="Drop the new model version; the index stays.")
+    ] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove-old", help="Remove the model version before the switch.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Move the index to another embedding model or chunker while it is searched; or go on, switch back, give up.
@@ -189,13 +197,13 @@ def _say_all(status: MigrationStatus) -> None:
         what = "left out" if blocker.waived else "blocks"
         say(f"{what}    {one_line(blocker.path)}: {one_line(blocker.reason)}")
     if any(not blocker.waived for blocker in status.blockers):
-        say("the index is searched as before. Mend the documents, or leave them out with --waive DOCUMENT")
+        say("the index is searched as before. Mend the documents, or leave them out with --accept DOCUMENT")
     reasons = (migration.gate or {}).get("reasons")
     for reason in reasons if isinstance(reasons, list) else ():
-        say(f"gate      {one_line(str(reason))}")
+        say(f"quality check: {one_line(str(reason))}")
     if building and status.changed:
         changed = counted(status.changed, "document")
-        say(f"gate      {changed} changed since this verdict: both spaces are evaluated again")
+        say(f"quality check: {changed} changed since this verdict: both model versions are evaluated again")
     for line in advice(load_settings(), live):
         complain(line)
 
@@ -204,6 +212,6 @@ _AT_REST = {
     "": "nobody is at work: `pincite migrate` goes on with it",
     "held": "ready: `pincite migrate` switches to it",
     "blocked": "documents are in the way: nobody is at work",
-    "refused": 'the gate says no: `pincite migrate --force "why"` switches all the same, --abort gives it up',
+    "refused": 'the quality check says no: `pincite migrate --force "why"` switches all the same, --abort ends it',
 }
 """By the stage in which it was left."""

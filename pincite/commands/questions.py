@@ -16,11 +16,13 @@ from pincite.storage.snapshots.index import Index
 
 
 def check(
-    questions: Annotated[Path, typer.Argument(help="A set: JSON lines with question and needle.")],
+    questions: Annotated[
+        Path, typer.Argument(help="A set: JSON lines with question and `needle`, the expected sentence.")
+    ],
     index: IndexOption = DEFAULT_INDEX,
     json: JsonOption = False,
 ) -> None:
-    """Check that each needle stands in the index exactly once and is no heading."""
+    """Check that each expected sentence stands in the index exactly once and is no heading."""
     asked = read_questions(questions)
     with Index.open(index) as opened:
         faults = check_questions(opened, asked)

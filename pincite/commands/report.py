@@ -40,7 +40,7 @@ def status(
     at: AtOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Counts, the live space, what is stale, the last run."""
+    """Counts, the live model version, what is stale, the last run."""
     with Index.open(index) as opened:
         moment = former_moment(opened, version, at)
         report = index_report(opened, configuration(opened, load_settings()), moment)

@@ -298,7 +298,7 @@ def live_space(connection: sa.Connection, version: int) -> tuple[int, Space]:
     )
     row = connection.execute(query).mappings().first()
     if row is None:
-        raise IndexBroken("the ledger names no live space: restore the index folder from a copy")
+        raise IndexBroken("the ledger names no live model version: restore the index folder from a copy")
     return row["space_id"], _space(row)
 
 

@@ -103,8 +103,8 @@ def _require_kept(connection: sa.Connection, space_id: int) -> None:
     """A run that came in between may have removed an old space whose days were over."""
     if all(kept.space_id != space_id for kept in kept_spaces(connection)):
         raise UsageError(
-            f"the space {schema.space_of(connection, space_id)} was removed meanwhile: `pincite migrate` to its "
-            "model builds it again"
+            f"the model version {schema.space_of(connection, space_id)} was removed meanwhile: `pincite migrate` to "
+            "its model builds it again"
         )
 
 
@@ -161,7 +161,8 @@ def switch(index: Index, migration: Migration, to: Kept, state: State) -> int:
         if left := [one for one in differ if one.document_id not in waived]:
             raise UsageError(
                 f"{counted(len(left), 'document is', 'documents are')} not alike in {live} and {to.space}, the "
-                f"first is {left[0].path} ({left[0].why}): run `pincite migrate` again, or waive them with --waive"
+                f"first is {left[0].path} ({left[0].why}): run `pincite migrate` again, or "
+                "leave them out with --accept DOCUMENT"
             )
         version = new_version(connection, migration.run_id)
         connection.execute(schema.live_spaces.insert().values(since_version=version, space_id=to.space_id))

@@ -162,7 +162,7 @@ def _require_other(live: Kept, target: Space, last: Migration | None) -> None:
             f"with `pincite migrate --abort` before one to {target}"
         )
     if live.space == target:
-        raise UsageError(f"the index is of the space {target} already: there is nothing to migrate")
+        raise UsageError(f"the index is of the model version {target} already: there is nothing to migrate")
 
 
 def current(connection: sa.Connection) -> Migration:
@@ -273,7 +273,7 @@ def _with_old(connection: sa.Connection) -> tuple[Migration, list[Kept]]:
         )
     old = [one for one in kept_spaces(connection) if not one.live]
     if last is None or not old:
-        raise UsageError("no old space is kept: there is nothing to remove")
+        raise UsageError("no old model version is kept: there is nothing to remove")
     return last, old
 
 

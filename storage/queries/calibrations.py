@@ -44,7 +44,7 @@ def adopt_threshold(
             _insert(connection, space_id, version, threshold, questions, _ADOPTED)
 
 
-_ADOPTED = {"adopted": "the distance at which the gate of a migration compared the space"}
+_ADOPTED = {"adopted": "the distance at which the quality check of a migration compared the model version"}
 
 
 def _insert(

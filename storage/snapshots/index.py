@@ -81,8 +81,8 @@ class Index:
             setting = schema.setting_of(connection, space_id)
         if live != wanted:
             raise SpaceMismatch(
-                f"the index at {self.path} is of the space {live}; the settings ask for {wanted}. "
-                f"Vectors of two spaces can't be compared: {_ways_out(live, wanted, setting)}"
+                f"the index at {self.path} is of the model version {live}; the settings ask for {wanted}. "
+                f"Vectors of two model versions can't be compared: {_ways_out(live, wanted, setting)}"
             )
 
     @contextmanager

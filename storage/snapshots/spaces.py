@@ -71,7 +71,7 @@ def remove_space(connection: sa.Connection, space_id: int, version: int) -> None
     """Ends all revisions and segments of a space; its files are left to vacuum. Raises for the live one."""
     live_id, space = schema.live_space(connection, version)
     if space_id == live_id:
-        raise UsageError(f"{space} is the space that is searched: it can't be removed")
+        raise UsageError(f"{space} is the model version that is searched: it can't be removed")
     for table in (schema.revisions, schema.segments):
         connection.execute(
             table.update()

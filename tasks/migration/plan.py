@@ -98,7 +98,7 @@ def require_switched(index: Index) -> Migration:
         raise UsageError(f"nothing to roll back: {_last(migration)}")
     if all(kept.space_id != migration.source.space_id for kept in spaces_of(index)):
         raise UsageError(
-            f"the old space {migration.source.space} was removed: go back with "
+            f"the old model version {migration.source.space} was removed: go back with "
             f"`pincite migrate --model {migration.source.setting}`, which builds it again"
         )
     return migration
@@ -116,14 +116,16 @@ class Verb:
 VERBS: Mapping[Way, Verb] = {
     "switch": Verb("Switch to {new}", "Goes on with what waits for the word.", require_under_way),
     "rollback": Verb(
-        "Roll back to {old}", "Switches back to the space before, once it has caught up.", require_switched
+        "Roll back to {old}",
+        "Switches back to the model version before, once it has caught up.",
+        require_switched,
     ),
     "abort": Verb(
-        "Give up the migration to {new}", "Drops the new space; the index stays.", require_abortable
+        "Give up the migration to {new}", "Drops the new model version; the index stays.", require_abortable
     ),
     "remove-old": Verb(
-        "Remove the old space",
-        "Removes the space before the switch: there is no way back then.",
+        "Remove the old model version",
+        "Removes the model version before the switch: there is no way back then.",
         require_old_space,
     ),
 }
@@ -140,7 +142,7 @@ def _is_due(index: Index, settings: Settings, choice: MigrationOptions) -> bool:
     building = migration is not None and migration.state == "building"
     if not building and spaces_of(index)[0].space == target:
         if choice.waive:
-            raise UsageError("no migration is under way: there is nothing to waive")
+            raise UsageError("no migration is under way: there is nothing to leave out")
         return False
     require_startable(index, target)
     return True

@@ -129,8 +129,8 @@ def standbys(index: Index, family: str, deadline_s: float) -> Iterator[list[Stan
                 check_probes(index, one, each.embed)
             except (ModelUnavailable, SpaceMismatch, ChildFailed) as error:
                 _logger.warning(
-                    "the space %s, kept beside the one that is searched, is not kept up to date: %s. Where there is "
-                    "no way back to it, end this with `pincite migrate --remove-old`",
+                    "the model version %s, kept beside the one that is searched, is not kept up to date: %s. "
+                    "Where there is no way back to it, end this with `pincite migrate --remove-old`",
                     one.space,
                     error,
                 )

@@ -164,13 +164,13 @@ def test_the_page_shows_what_blocks_and_what_the_gate_says_and_leaves_a_document
         for words in ("0.700", "0.400", "-0.300 (-0.500 to -0.100)", "0 / 6", "0.031", "0.125"):
             expect(row).to_contain_text(words)
         expect(page.get_by_text("not let in")).to_be_visible()
-        expect(page.get_by_text("pumps.jsonl: version")).to_be_visible()
+        expect(page.get_by_text("pumps.jsonl: the old model version at version")).to_be_visible()
         assert findings(seen) == []
         states = page.get_by_role("region", name=f"→ {USE}").locator(".badge")
         assert states.all_inner_texts() == ["refused"], "one state, not that it is being built too"
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         assert page.get_by_role("button", name="Switch", exact=True).count() == 0, "the gate stands before it"
-        page.get_by_role("button", name="Switch against the gate").click()
+        page.get_by_role("button", name="Switch against the quality check").click()
         assert page.evaluate("document.activeElement.name") == "force", "a reason is asked for first"
 
         page.get_by_role("button", name="Leave out the chosen").press("Enter")
@@ -255,7 +255,7 @@ def test_a_person_moves_an_index_to_another_model_looks_at_the_gate_switches_and
         page.on("dialog", lambda dialog: dialog.accept())
         page.goto(f"{server.url}/ui/migration")
         page.get_by_label("Model").select_option(USE)
-        page.get_by_label("Questions for the gate").select_option("pumps.jsonl")
+        page.get_by_label("Questions for the quality check").select_option("pumps.jsonl")
         page.get_by_role("button", name="Begin").press("Enter")
         expect(page.get_by_text("Migrate to")).to_be_visible()
         expect(page.get_by_role("button", name="Switch")).to_be_visible(timeout=LONG_S * 1000)

@@ -94,7 +94,7 @@ def test_a_page_is_used_by_keyboard_alone(server: Server, seen: Watched) -> None
     page.wait_for_url("**q=leakage**")
     page.locator("summary", has_text="Why this rank").first.focus()
     page.keyboard.press("Enter")
-    assert "dense leg" in page.locator("details[open]").last.inner_text()
+    assert "dense ranking" in page.locator("details[open]").last.inner_text()
 
 
 def test_the_counts_of_the_overview_are_those_of_the_ledger(

@@ -59,7 +59,7 @@ def made_evaluation(chunkers: bool = True) -> Evaluation:
         refusal=tuple(_point(place / 40) for place in range(8, 41)),
         bluffed=("near-miss-03", "off-topic-01"),
         refused=("08-ticket",),
-        faults=(Fault("99-course", "repeated", "the needle stands 2 times"),),
+        faults=(Fault("99-course", "repeated", "the expected sentence stands 2 times"),),
         notes=("reranking was not measured: no weights",),
     )
 

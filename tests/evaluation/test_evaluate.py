@@ -283,7 +283,7 @@ def test_two_evaluations_are_equal(small_index: SmallIndex) -> None:
 
 def test_a_set_of_which_nothing_can_be_judged_is_refused_with_the_reasons(small_index: SmallIndex) -> None:
     small_index.write({"a.md": ["The pump stops."]})
-    with pytest.raises(UsageError, match="q: the needle"):
+    with pytest.raises(UsageError, match="q: the expected sentence"):
         evaluate(small_index.path, Settings(), asked(Question("q", WHY, "Never read.")))
 
 

@@ -107,7 +107,7 @@ def test_the_summary_says_what_was_counted() -> None:
     bluffs = sum(one.answered for one in point.bluffs)
     assert f"it answers {bluffs} of 40 questions to which the documents have no answer" in page
     assert f"refuses {point.refused} of the 80" in page
-    assert "The stage that loses most is “in neither leg”: 2 of 5." in page
+    assert "The stage that loses most is “in neither ranking”: 2 of 5." in page
     assert all(finding.words.partition(". ")[0] in page for finding in evaluation.findings)
 
 

@@ -182,7 +182,7 @@ def test_one_that_is_held_waits_for_the_word_and_its_verdict_is_renewed_when_doc
         assert changed_since_gate(opened, held) == 1
         assert spaces_of(opened)[0].space.chunker == "structural"
     away = questions.rename(tmp_path / "elsewhere.jsonl")
-    with pytest.raises(UsageError, match=r"can't read .* of version \d+ of the old space .* --force"):
+    with pytest.raises(UsageError, match=r"can't read .* of version \d+ of the old model version .* --force"):
         carry_out(index, "switch", follows, MigrationOptions())
     away.rename(questions)
     done = carry_out(index, "switch", follows, MigrationOptions())
@@ -245,7 +245,7 @@ def test_a_gate_that_says_no_keeps_the_old_space_unless_it_is_told_why_not(tmp_p
     reindex(source, index, Settings(workers=1, model=USE))
     # every 512 characters, through the needle, which a window would have whole again
     cut = whole_settings(index, Settings(workers=1, chunker="A", windows=False))
-    with pytest.raises(UsageError, match="give the --questions of the gate too"):
+    with pytest.raises(UsageError, match="give its --questions too"):
         migrate(index, cut, MigrationOptions(force="we know", switch=False))
     done = migrate(index, cut, MigrationOptions(questions=questions))
     assert done is not None and done.state == "building" and done.gate is not None

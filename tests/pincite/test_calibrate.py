@@ -52,8 +52,8 @@ def test_a_person_reads_the_sweep_the_held_out_half_and_what_was_left_out(
     pincite_here: Pincite, own_index: Path
 ) -> None:
     result = pincite_here("calibrate", QUESTIONS, "--index", own_index)
-    assert "bluffs: near-miss" in result.stdout and "95 % Wilson intervals" in result.stdout
-    assert "the least cost, with a bluff at 1 and a wrong refusal at 1" in result.stdout
+    assert "wrong answers: near-miss" in result.stdout and "95 % Wilson intervals" in result.stdout
+    assert "the least cost, with a wrong answer at 1 and a wrong refusal at 1" in result.stdout
     assert "left out" in result.stderr
 
 

@@ -78,7 +78,7 @@ def test_a_way_back_that_must_catch_up_is_not_told_as_a_switch(
         assert migration is not None and doing(migration, "rollback", began) == "going back"
         assert doing(migration, "forward", began) == "", "another migration has not begun yet"
         with telling(opened, "rollback"), exclusive(index, LockName.MIGRATION):
-            wait_for(["bringing the space before the switch up to date, then switching back to it"])
+            wait_for(["bringing the model version before the switch up to date, then switching back to it"])
             assert move(opened, migration, migration.source)
         migration = newest_migration(opened)
         assert migration is not None and doing(migration, "rollback", began) == "rolled back"

@@ -90,7 +90,7 @@ def test_more_bluffs_close_it_and_other_bluffs_do_not() -> None:
     other = replace(GOOD, rows=(*GOOD.rows[:21], negative(1, True), *GOOD.rows[22:]))
     verdict = gate(one, GOOD)
     assert not verdict.ok and verdict.bluffed == ("n0",)
-    assert verdict.reasons == ("bluffs on 1 question more: n0",)
+    assert verdict.reasons == ("1 wrong answer more to questions without one: n0",)
     swapped = gate(other, one)
     assert swapped.ok and swapped.bluffed == ("n1",)
 

@@ -252,7 +252,10 @@ def test_a_report_goes_and_what_a_killed_writer_left_of_one(index: Path, source:
 
 def test_a_calibration_that_names_it_keeps_its_threshold_alone(index: Path, source: Path) -> None:
     make(index, source)
-    fault = {"id": "7", "reason": "the needle stands in letters/brzezina-case.txt, not in public.txt"}
+    fault = {
+        "id": "7",
+        "reason": "the expected sentence stands in letters/brzezina-case.txt, not in public.txt",
+    }
     with Index.open(index) as opened:
         questions = QuestionSet("set", "0" * 64, ())
         store_calibration(opened, 1, 0.5, questions, {"left_out": [fault], "costs": {"bluff": 1.0}})
@@ -269,7 +272,9 @@ def test_a_calibration_that_was_under_way_brings_no_name_back(index: Path, sourc
     with Index.open(index) as opened:
         version = opened.newest_version()
         assert forgotten(index).proof.found == ()
-        report = {"left_out": [{"id": "7", "reason": "the needle stands in letters/brzezina-case.txt"}]}
+        report = {
+            "left_out": [{"id": "7", "reason": "the expected sentence stands in letters/brzezina-case.txt"}]
+        }
         store_calibration(opened, version, 0.5, QuestionSet("set", "0" * 64, ()), report)
         kept = latest_calibration(opened)
     assert kept is not None and kept.threshold == 0.5

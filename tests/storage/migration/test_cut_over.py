@@ -174,7 +174,7 @@ def test_a_migration_that_is_given_up_leaves_nothing_live_and_can_begin_again(in
 
 def test_the_old_space_goes_by_command_and_then_there_is_no_way_back(index: Path, source: Path) -> None:
     with Index.open(index) as opened:
-        with pytest.raises(UsageError, match="no old space"):
+        with pytest.raises(UsageError, match="no old model version"):
             remove_old(opened)
         migration = begun(opened, WIDE)
         with pytest.raises(UsageError, match="is building"):

@@ -64,7 +64,7 @@ class Results:
     `refused`: a threshold was given and no passage lay under it. `searched`: chunks that passed the filters.
     `shares`: of each hit, where they were asked for, the terms of which its BM25 score is the sum. `widened`: words
     of the query that stand nowhere, with the words of the index that were searched in their place. `absent`: codes
-    of the query that stand nowhere.
+    of the query that stand nowhere. `most_of_words`: what no BM25 score of this query can reach.
     """
 
     hits: tuple[Hit, ...]
@@ -74,6 +74,7 @@ class Results:
     shares: tuple[tuple[bm25.TermShare, ...], ...] = ()
     widened: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
+    most_of_words: float = 0.0
 
 
 def open_index(path: Path, settings: Settings = _DEFAULTS, version: int | None = None) -> Searcher:
@@ -164,8 +165,9 @@ class Searcher:
     ) -> Results:
         """The best `k` passages; with a threshold at most four, and only those under it in cosine distance.
 
-        A hit's score is the RRF score, the cosine or the BM25 score, by mode; hits are ordered by score, then
-        chunk id. In BM25 mode chunks without a term of the query are no hits, and no model is touched.
+        A hit's score goes by mode: BM25 by the most that the query's words can reach, + .05 z(cosine) (hybrid), the
+        RRF score, the cosine or the BM25 score; hits are ordered by score, then chunk id. In hybrid mode the first 50
+        are ranked, and shown, as windows (`pincite.retrieval.windows`), unless the setting `windows` is off. In BM25 mode chunks without a term of the query are no hits, and no model is touched.
         `filters` are applied before anything is scored; the statistics of BM25 stay those of the whole index.
         Near-duplicates of one document become one hit unless `fold_duplicates` is off. `rerank` reorders the
         first 25 that the threshold and folding leave by a cross-encoder, whose score the hits carry; it refuses
@@ -210,6 +212,7 @@ class Searcher:
                 shares=_shares(lexical, kept[:most]) if explain and lexical else (),
                 widened={} if mode == "dense" else words.widened,
                 absent=words.absent if words.words else (),
+                most_of_words=lexical.most if lexical else 0.0,
             )
 
         return self._versions.ask(found)

@@ -167,7 +167,8 @@ class Searcher:
 
         A hit's score goes by mode: BM25 by the most that the query's words can reach, + .05 z(cosine) (hybrid), the
         RRF score, the cosine or the BM25 score; hits are ordered by score, then chunk id. In hybrid mode the first 50
-        are ranked, and shown, as windows (`pincite.retrieval.windows`), unless the setting `windows` is off. In BM25 mode chunks without a term of the query are no hits, and no model is touched.
+        are ranked, and shown, as windows (`pincite.retrieval.windows`), unless the setting `windows` is off.
+        In BM25 mode chunks without a term of the query are no hits, and no model is touched.
         `filters` are applied before anything is scored; the statistics of BM25 stay those of the whole index.
         Near-duplicates of one document become one hit unless `fold_duplicates` is off. `rerank` reorders the
         first 25 that the threshold and folding leave by a cross-encoder, whose score the hits carry; it refuses

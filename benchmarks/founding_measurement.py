@@ -34,15 +34,19 @@ from pincite.evaluation.passages import Passages
 from pincite.evaluation.questions import read_questions
 from pincite.evaluation.rebuild import rebuilt
 from pincite.evaluation.refusal import sweep
-from pincite.evaluation.scoring import MODES, Ranker, distances_of, scores_of
+from pincite.evaluation.scoring import Ranker, distances_of, scores_of
 from pincite.retrieval.dense import Matrix
 from pincite.retrieval.loaded_version import Corpus
+from pincite.retrieval.ranking import Mode
 from pincite.schemas.errors import PinciteError
 from pincite.schemas.evaluation import Question, QuestionSet, RefusalPoint, Strategy, StrategyScores
 from pincite.schemas.settings import DEFAULT_CHUNKER, Settings
 from pincite.storage.snapshots.index import Index
 from pincite.tasks.chunking.chunk import STRATEGIES
 from pincite.tasks.chunking.headers import SEPARATOR, embedded_text
+
+MODES: tuple[Mode, ...] = ("rrf", "dense", "bm25")
+"""As in the founding chapter, which fused by rank."""
 
 ROOT = Path(__file__).resolve().parents[1]
 THRESHOLDS = (0.475, 0.525, 0.575, 0.625, 0.675, 0.725, 2.0)
@@ -125,15 +129,18 @@ def _scores(
     vectors: Matrix,
     model: Model,
 ) -> Iterator[tuple[Key, StrategyScores]]:
-    ranker = Ranker(corpus)
-    lists = [ranker.rank(one.question, vector) for one, vector in zip(asked, vectors, strict=True)]
+    ranker = Ranker(corpus, None)
+    lists = [ranker.rank(one.question, vector, MODES) for one, vector in zip(asked, vectors, strict=True)]
     cost = passages.cost(WordPieces(model))
     for judge in JUDGES:
         grounds, unjudged = passages.grounds(asked, judge)
         for mode in MODES:
-            rows = [one[mode].rows for one in lists]
+            ranks = [
+                first_rank(one[mode].rows, ground.evidence)
+                for one, ground in zip(lists, grounds, strict=True)
+            ]
             strategy = Strategy(chunker, chunker, model.name, mode)
-            yield (chunker, mode, judge), scores_of(strategy, grounds, unjudged, rows, cost)
+            yield (chunker, mode, judge), scores_of(strategy, grounds, unjudged, ranks, cost)
 
 
 def _header_forms(
@@ -163,7 +170,7 @@ def _refusal(
     grounds, _ = passages.grounds(questions, "content")
     evidence = {ground.question.id: ground.evidence for ground in grounds}
     vectors = embedder.embed_queries([one.question for one in questions])
-    ranker = Ranker(corpus)
+    ranker = Ranker(corpus, None)
     found = [
         distances_of(
             one, ranker.rank(one.question, vector, ("dense",))["dense"], evidence.get(one.id, frozenset())

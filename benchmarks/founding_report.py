@@ -214,7 +214,7 @@ def _decision(founding: Measured, own: Measured) -> str:
     ]
     for name, measured in (("READMEs", founding), ("samples and docs", own)):
         counts = " / ".join(str(measured.of(one).destroyed.count) for one in ("structural", "E"))
-        for mode in ("hybrid", "dense", "bm25"):
+        for mode in ("rrf", "dense", "bm25"):
             pairs = [
                 pair for pair in measured.pairs(mode) if pair.first == "E" and pair.second == "structural"
             ]

@@ -38,7 +38,7 @@ def measure_distances(
     faults = check_snapshot(snapshot, questions)
     usable = sound(questions, faults).questions
     grounds, unjudged = subject.passages.grounds(usable, "content")
-    evidence = {ground.question.id: ground.evidence for ground in grounds}
+    evidence = {ground.question.id: ground.rows(subject.grows(mode)) for ground in grounds}
     judged = [one for one in usable if one.id not in unjudged]
     found = []
     for question, vector in zip(judged, subject.embed(judged) if judged else (), strict=True):

@@ -14,6 +14,7 @@ from pincite.evaluation.checking import check_snapshot, sound
 from pincite.evaluation.comparing import compare, findings_of, stages_of
 from pincite.evaluation.evaluated_index import Subject, open_subject
 from pincite.evaluation.losses import Tracer, Way, unextracted
+from pincite.evaluation.metrics import first_rank
 from pincite.evaluation.passages import ground_truth
 from pincite.evaluation.rebuild import rebuilt
 from pincite.evaluation.refusal import Distances, sweep, threshold_answering, thresholds_for
@@ -222,39 +223,50 @@ class _Run:
         if not measured:
             self._notes.append("refusal was not measured: BM25 knows no distance")
         way = Way(plan.mode, MOST_PASSAGES, self._threshold if measured else None, plan.rerank)
-        tracer = Tracer(subject.passages, subject.wordpieces, way)
-        modes = (plan.mode, *(mode for mode in MODES if mode != plan.mode))
-        rows: dict[str, list[Sequence[int]]] = {}
+        tracer = Tracer(subject.passages, subject.wordpieces, way, windows=subject.grows(plan.mode))
+        modes: tuple[Mode, ...] = (plan.mode, *(mode for mode in MODES if mode != plan.mode))
+        ranks: dict[str, list[int | None]] = {}
         distances, losses = [], []
         for question, vector in zip(self._usable, self._vectors, strict=True):
             ground = ground_of.get(question.id)
             lists = subject.ranker.rank(question.question, vector, modes if ground else modes[:1])
             if measured:
-                evidence = ground.evidence if ground else frozenset[int]()
+                evidence = ground.rows(subject.grows(plan.mode)) if ground else frozenset[int]()
                 distances.append(distances_of(question, lists[plan.mode], evidence))
             if ground is None:
                 continue
-            found: dict[str, Sequence[int]] = {
-                _name(subject.settings.chunker, mode): listed.rows for mode, listed in lists.items()
+            found = {  # by strategy
+                _name(subject.settings.chunker, mode): first_rank(listed.rows, ground.right(listed.kept))
+                for mode, listed in lists.items()
             }
+            final = None
             if self._reranker:
                 name = _name(subject.settings.chunker, "hybrid", rerank=True)
-                found[name] = subject.ranker.rerank(question.question, lists["hybrid"], self._reranker)
-            for name, ranked in found.items():
-                rows.setdefault(name, []).append(ranked)
-            final = found[self._main] if plan.rerank else None
+                reranked = subject.ranker.rerank(question.question, lists["hybrid"], self._reranker)
+                found[name] = first_rank(reranked, ground.right(lists["hybrid"].kept))
+                final = reranked if plan.rerank else None
+            for name, rank in found.items():
+                ranks.setdefault(name, []).append(rank)
             if loss := tracer.trace(ground, lists[plan.mode], final):
                 losses.append(loss)
-        return self._followed(rows, distances, _with_parts(losses, tracer, subject.snapshot))
+        return self._followed(ranks, distances, _with_parts(losses, tracer, subject.snapshot))
 
     def _followed(
-        self, rows: Mapping[str, list[Sequence[int]]], distances: list[Distances], losses: list[Loss]
+        self, ranks: Mapping[str, list[int | None]], distances: list[Distances], losses: list[Loss]
     ) -> _Followed:
         cost = self._subject.passages.cost(self._subject.wordpieces)
         strategies = [_strategy(self._subject, mode) for mode in MODES]
         strategies += [_strategy(self._subject, "hybrid", rerank=True)] if self._reranker else []
         scores = [
-            scores_of(one, self._grounds, self._unjudged, rows.get(one.name, []), cost) for one in strategies
+            scores_of(
+                one,
+                self._grounds,
+                self._unjudged,
+                ranks.get(one.name, []),
+                cost,
+                windows=self._subject.grows(one.mode),
+            )
+            for one in strategies
         ]
         return _Followed(scores, distances, losses)
 
@@ -276,13 +288,18 @@ class _Run:
             other = open_subject(opened.enter_context(index.snapshot()), settings)
             grounds, unjudged = other.passages.grounds(self._usable, self._plan.judge)
             asked = [ground.question for ground in grounds]
-            rows = [
-                other.ranker.rank(question.question, vector, ("hybrid",))["hybrid"].rows
+            lists = [
+                other.ranker.rank(question.question, vector, ("hybrid",))["hybrid"]
                 for question, vector in zip(asked, self._vectors_for(other, asked), strict=True)
+            ]
+            ranks = [
+                first_rank(listed.rows, ground.right(listed.kept))
+                for ground, listed in zip(grounds, lists, strict=True)
             ]
             space = other.snapshot.space
             strategy = Strategy(name, space.chunker, space.model, "hybrid")
-            return scores_of(strategy, grounds, unjudged, rows, other.passages.cost(other.wordpieces))
+            cost = other.passages.cost(other.wordpieces)
+            return scores_of(strategy, grounds, unjudged, ranks, cost, windows=other.grows("hybrid"))
 
     def _vectors_for(self, other: Subject, asked: Sequence[Question]) -> dense.Matrix:
         """The vectors of questions in another index; those that are there already where it has the same model."""

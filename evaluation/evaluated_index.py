@@ -14,6 +14,7 @@ from pincite.evaluation.rebuild import embedder_of
 from pincite.evaluation.scoring import Ranker
 from pincite.retrieval import dense
 from pincite.retrieval.loaded_version import Corpus
+from pincite.retrieval.windows import Windows
 from pincite.schemas.errors import SpaceMismatch
 from pincite.schemas.evaluation import Question
 from pincite.schemas.settings import Settings, completed
@@ -33,6 +34,10 @@ class Subject:
     @cached_property
     def wordpieces(self) -> WordPieces:
         return WordPieces(self.model)
+
+    def grows(self, mode: str) -> bool:
+        """Whether the passages of a mode are windows."""
+        return mode == "hybrid" and self.settings.windows
 
     def embed(self, questions: Sequence[Question]) -> dense.Matrix:
         """float32[questions, dimension], unit rows, all in one call."""
@@ -54,6 +59,11 @@ def open_subject(snapshot: Snapshot, settings: Settings) -> Subject:
             "index again"
         )
     corpus = Corpus(snapshot)
+    windows = Windows(corpus) if settings.windows else None
     return Subject(
-        snapshot, replace(own, chunker=space.chunker), model, Passages(snapshot, corpus), Ranker(corpus)
+        snapshot,
+        replace(own, chunker=space.chunker),
+        model,
+        Passages(snapshot, corpus, windows),
+        Ranker(corpus, windows),
     )

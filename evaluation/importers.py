@@ -23,11 +23,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pincite.encoders.sentences import sentence_cuts
 from pincite.evaluation.questions import lines_of
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import UsageError
 from pincite.schemas.evaluation import Question
-from pincite.tasks.chunking.sentences import sentence_cuts
 
 T = TypeVar("T")
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")

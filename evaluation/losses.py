@@ -12,6 +12,7 @@ folding) is correct. The stages in the order in which a question travels:
                               of the two could be blamed
     lost in fusion            one leg alone has it in its top k, the fused list has not
     refused                   it is in the top k, and every right chunk there lies over the threshold
+    lost in windows           a better window shows a part of it, so that its own shows the rest of its chunk alone
     folded away               another passage stands for it that says nearly the same, and lacks the needle
     lost in rerank            the cross-encoder read it and put it behind the first k
 
@@ -51,8 +52,12 @@ class Way:
 class Tracer:
     """Follows questions through one index."""
 
-    def __init__(self, passages: Passages, wordpieces: WordPieces, way: Way) -> None:
+    def __init__(
+        self, passages: Passages, wordpieces: WordPieces, way: Way, *, windows: bool = False
+    ) -> None:
+        """`windows`: the passages that are handed over are windows."""
         self._passages = passages
+        self._windows = windows
         self._wordpieces = wordpieces
         self._way = way
 
@@ -85,12 +90,13 @@ class Tracer:
     ) -> Loss | None:
         """None when a correct passage is handed over."""
         handed = self.handed(listed, final)
-        if not ground.evidence.isdisjoint(handed):
+        if not ground.right(listed.kept).isdisjoint(handed):
             return None
-        right = [one for one in listed.ranked if one.row in ground.evidence]
+        answering = ground.rows(self._windows)
+        right = [one for one in listed.ranked if one.row in answering]
         stage, words = self._stage(ground, listed, right)
         known = {one.row: one for one in listed.ranked}
-        evidence = sorted(ground.evidence, key=lambda row: (_place(listed, row), row))[:_SHOWN]
+        evidence = sorted(answering, key=lambda row: (_place(listed, row), row))[:_SHOWN]
         return Loss(
             ground.question,
             stage,
@@ -102,7 +108,7 @@ class Tracer:
     def _stage(
         self, ground: Ground, listed: QuestionRanking, right: Sequence[Ranked]
     ) -> tuple[LossStage, str]:
-        if not ground.evidence:
+        if not ground.rows(self._windows):
             return "destroyed by chunking", _destroyed(ground)
         depth = self._way.depth
         legs = {
@@ -112,7 +118,7 @@ class Tracer:
         told = ", ".join(f"{leg} rank {_rank(rank)}" for leg, rank in legs.items() if self._uses(leg))
         place = min((_place(listed, one.row) for one in right), default=None)
         if place is not None and place <= depth:
-            return self._after_fusion(right, listed, place)
+            return self._after_fusion(ground, right, listed, place)
         found = {leg: rank is not None and rank <= depth for leg, rank in legs.items() if self._uses(leg)}
         if not found.get("dense", True) and self._truncated(ground):
             return (
@@ -127,7 +133,7 @@ class Tracer:
         return single, f"{told}, k is {depth}"
 
     def _after_fusion(
-        self, right: Sequence[Ranked], listed: QuestionRanking, place: int
+        self, ground: Ground, right: Sequence[Ranked], listed: QuestionRanking, place: int
     ) -> tuple[LossStage, str]:
         among = [one for one in right if _place(listed, one.row) <= self._way.depth]
         threshold = self._way.threshold
@@ -137,6 +143,8 @@ class Tracer:
         folded = {row for one in listed.kept for row in one.folded}
         if all(one.row in folded for one in among):
             return "folded away", f"rank {place}, but a passage before it says nearly the same"
+        if self._windows and not ground.right(listed.kept):
+            return "lost in windows", f"rank {place}, but windows before it show parts of it"
         return (
             "lost in rerank",
             f"rank {place} before the cross-encoder, behind the first {self._way.k} after it",
@@ -146,7 +154,8 @@ class Tracer:
         return self._way.mode == "hybrid" or leg.lower() == self._way.mode
 
     def _truncated(self, ground: Ground) -> bool:
-        return all(self._ends_beyond(row, ground.question.needle) for row in sorted(ground.evidence))
+        rows = sorted(ground.evidence)
+        return bool(rows) and all(self._ends_beyond(row, ground.question.needle) for row in rows)
 
     def _ends_beyond(self, row: int, needle: str) -> bool:
         chunk, window = self._passages.chunks[row], self._passages.window

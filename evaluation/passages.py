@@ -6,7 +6,7 @@ They go by their row in the corpus that ranks them (`pincite.retrieval.loaded_ve
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -14,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from pincite.encoders.wordpieces import WordPieces
+from pincite.evaluation.occurrences import Needles
 from pincite.retrieval.loaded_version import Corpus
+from pincite.retrieval.ranking import Ranked
+from pincite.retrieval.windows import MOST, Windows
 from pincite.schemas.evaluation import Cost, Judge, Question
 from pincite.storage.snapshots.snapshot import Snapshot
 
@@ -54,6 +57,9 @@ class EvaluatedChunk:
     tokens: int  # word-pieces, special tokens included
 
 
+Range = tuple[int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Ground:
     """One answerable question against one index."""
@@ -63,12 +69,32 @@ class Ground:
     evidence: frozenset[int]  # rows that answer it
     destroyed: bool  # it has a needle that no content holds whole
     destroyed_in_text: bool  # nor any embedded text
+    grown: frozenset[int] = frozenset()  # rows whose windows hold a needle
+    places: Mapping[int, tuple[Range, ...]] = field(default_factory=dict)  # of them: where the needles stand
+
+    def rows(self, windows: bool) -> frozenset[int]:
+        """The rows that answer it, as chunks or as windows."""
+        return self.evidence | self.grown if windows else self.evidence
+
+    def is_destroyed(self, windows: bool) -> bool:
+        return self.destroyed and not (windows and self.grown)
+
+    def right(self, kept: Sequence[Ranked]) -> frozenset[int]:
+        """The rows of a list that answer it as they are shown: a window that was cut back may no longer do so."""
+        return frozenset(one.row for one in kept if self._shows(one))
+
+    def _shows(self, one: Ranked) -> bool:
+        if one.window is None or one.row not in self.places:
+            return one.row in self.evidence
+        return any(one.window.start <= start and end <= one.window.end for start, end in self.places[one.row])
 
 
 class Passages:
     """The live chunks of a snapshot by their row in the corpus."""
 
-    def __init__(self, snapshot: Snapshot, corpus: Corpus) -> None:
+    def __init__(self, snapshot: Snapshot, corpus: Corpus, windows: Windows | None = None) -> None:
+        self._snapshot = snapshot
+        self._windows = windows
         self.window = snapshot.space.window
         paths = {document.document_id: document.path for document in snapshot.documents()}
         rows = np.flatnonzero(corpus.live)
@@ -86,6 +112,7 @@ class Passages:
         another chunker or revision can't be judged.
         """
         numbers: dict[Truth, int] = {}
+        places = self._places(questions) if self._windows else {}
         grounds: list[Ground] = []
         unjudged: list[str] = []
         for question in questions:
@@ -93,7 +120,8 @@ class Passages:
                 continue
             number = numbers.setdefault(ground_truth(question), len(numbers))
             if question.needle:
-                grounds.append(self._by_needle(question, number, judge))
+                found = self._by_needle(question, number, judge)
+                grounds.append(self._in_windows(found, places) if self._windows else found)
                 continue
             named = self._named(question)
             if named is None:
@@ -106,6 +134,40 @@ class Passages:
         quoted = self._with_copies(self._holding(question, "content"))
         embedded = quoted if quoted and judge == "content" else self._holding(question, "text")
         return Ground(question, number, quoted if judge == "content" else embedded, not quoted, not embedded)
+
+    def _places(self, questions: Sequence[Question]) -> dict[str, list[tuple[str, int]]]:
+        """(document, start) of every needle, wherever it stands."""
+        needles = Needles(needle for one in questions for needle in (one.needle, *one.needles) if needle)
+        paths = {document.document_id: document.path for document in self._snapshot.documents()}
+        found: dict[str, list[tuple[str, int]]] = {}
+        for segment in self._snapshot.of_kind("texts"):
+            for row in self._snapshot.rows(segment, ("document_id", "text")).to_pylist():
+                for needle, start in needles.places(row["text"]):
+                    found.setdefault(needle, []).append((paths[row["document_id"]], start))
+        return found
+
+    def _in_windows(self, ground: Ground, places: Mapping[str, Sequence[tuple[str, int]]]) -> Ground:
+        """The ground with the rows whose windows hold a needle, and where it stands in each."""
+        question, windows = ground.question, self._windows
+        assert windows is not None
+        within = set(question.documents or filter(None, [question.document]))
+        found: dict[int, list[Range]] = {}
+        for needle in filter(None, (question.needle, *question.needles)):
+            for path, start in places.get(needle, ()):
+                if within and path not in within and not self._is_copied(ground, path):
+                    continue
+                end = start + len(needle)
+                for row in self.parts(path, start - MOST, end + MOST):
+                    window = windows.of(row)
+                    if window.start <= start and end <= window.end:
+                        found.setdefault(row, []).append((start, end))
+        return replace(
+            ground, grown=frozenset(found), places={row: tuple(ranges) for row, ranges in found.items()}
+        )
+
+    def _is_copied(self, ground: Ground, path: str) -> bool:
+        """Whether a document has a copy of a passage that answers the question."""
+        return any(self.chunks[row].document == path for row in ground.evidence)
 
     def _with_copies(self, rows: frozenset[int]) -> frozenset[int]:
         """These rows and those with the same content: a search shows one hit for all of them."""

@@ -11,16 +11,27 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 
-from pincite.evaluation.metrics import CUTS, DEPTH, first_rank, reciprocal_rank, success_at
+from pincite.evaluation.metrics import CUTS, DEPTH, reciprocal_rank, success_at
 from pincite.evaluation.passages import Ground
 from pincite.evaluation.refusal import Distances, right_between
 from pincite.evaluation.statistics import clustered_mean, share
 from pincite.retrieval import dense
 from pincite.retrieval.loaded_version import Corpus
 from pincite.retrieval.near_duplicates import Likeness
-from pincite.retrieval.ranking import LEG_DEPTH, Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
+from pincite.retrieval.ranking import (
+    LEG_DEPTH,
+    Mode,
+    Ranked,
+    apart_from_better,
+    bm25_ranking,
+    dense_ranking,
+    hybrid_ranking,
+    ranked_by_windows,
+    rrf_ranking,
+)
 from pincite.retrieval.rerank import RERANK_DEPTH, Reranker, reordered, score
 from pincite.retrieval.widening import query_words
+from pincite.retrieval.windows import LOOKED_AT, Windows
 from pincite.schemas.evaluation import Cost, Question, QuestionOutcome, Strategy, StrategyScores
 
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "bm25")
@@ -46,14 +57,17 @@ _BEYOND = LEG_DEPTH + 1
 def _leg(mode: Mode, fused: Sequence[Ranked]) -> list[Ranked]:
     """The first rows of one leg of a fused list, in the order of that leg."""
     rank = attrgetter("dense_rank" if mode == "dense" else "bm25_rank")
-    return sorted((one for one in fused if (rank(one) or _BEYOND) <= _DEPTH), key=rank)
+    found = (one._replace(window=None) for one in fused if (rank(one) or _BEYOND) <= _DEPTH)
+    return sorted(found, key=rank)
 
 
 class Ranker:
     """Ranks the chunks of one version for many questions; what one question reads is kept for the next."""
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: Corpus, windows: Windows | None) -> None:
+        """Without `windows` hybrid lists have chunks."""
         self._corpus = corpus
+        self._windows = windows
         self._likeness = Likeness(corpus.document_numbers, corpus.lengths, corpus.contents)
         self._documents: list[int] = corpus.document_numbers.tolist()
 
@@ -71,32 +85,47 @@ class Ranker:
         words = query_words(query, corpus)
         lexical, evidence = corpus.lexical(words.terms), words.evidence(corpus)
         live = None if corpus.every_row_lives else corpus.live
+        spread = corpus.spread(vector)
 
         def ranking(mode: Mode, depth: int) -> list[Ranked]:
-            if mode == "bm25":
-                return bm25_ranking(lexical, depth)
-            if mode == "dense":
-                return evidence.marked(dense_ranking(vector, corpus.vectors, depth, live))
-            return evidence.marked(
-                hybrid_ranking(vector, corpus.vectors, lexical, depth, live, corpus.unread)
-            )
+            match mode:
+                case "bm25":
+                    return bm25_ranking(lexical, depth)
+                case "dense":
+                    found = dense_ranking(vector, corpus.vectors, depth, live)
+                case "rrf":
+                    found = rrf_ranking(vector, corpus.vectors, lexical, depth, live, corpus.unread)
+                case "hybrid":
+                    deep = max(depth, LOOKED_AT)
+                    found = hybrid_ranking(vector, corpus.vectors, lexical, deep, spread, live, corpus.unread)
+                    if self._windows:
+                        found = ranked_by_windows(found, lexical, self._windows)
+            return evidence.marked(found)
 
         found: dict[Mode, QuestionRanking] = {}
         for mode in modes:
             fused = found.get("hybrid")
-            known = _leg(mode, fused.ranked) if fused and corpus.unread is None else []
-            found[mode] = self._listed(partial(ranking, mode), known)
+            legs = mode in ("dense", "bm25") and corpus.unread is None
+            known = _leg(mode, fused.ranked) if fused and legs else []
+            found[mode] = self._listed(partial(ranking, mode), known, grown=mode == "hybrid")
         return found
 
-    def _listed(self, ranking: Callable[[int], list[Ranked]], known: list[Ranked]) -> QuestionRanking:
-        """The first 20 of a ranking, folded; `known` is tried first."""
-        depth, ranked = _DEPTH, known
+    def _listed(
+        self, ranking: Callable[[int], list[Ranked]], known: list[Ranked], *, grown: bool
+    ) -> QuestionRanking:
+        """The first 20 of a ranking, folded, apart from each other where they are windows; `known` is tried first."""
+        depth, wanted, ranked = _DEPTH, DEPTH, known
         while True:
-            kept = self._fold(ranked, DEPTH)
-            if len(kept) == DEPTH or (ranked is not known and len(ranked) < depth):
-                return QuestionRanking(ranked, kept)
-            depth = depth if ranked is known else 2 * depth
-            ranked = ranking(depth)
+            folded = kept = self._fold(ranked, wanted)
+            if grown and self._windows:
+                kept = apart_from_better(folded, self._windows, self._corpus.document_numbers)
+            if len(kept) >= DEPTH or (ranked is not known and len(ranked) < depth and len(folded) < wanted):
+                return QuestionRanking(ranked, kept[:DEPTH])
+            if len(folded) == wanted:
+                wanted *= 2
+            else:
+                depth = depth if ranked is known else 2 * depth
+                ranked = ranking(depth)
 
     def _fold(self, ranked: Sequence[Ranked], wanted: int) -> list[Ranked]:
         """As `near_duplicates.fold`, which looks from each row ahead: here each row looks back at those kept.
@@ -136,11 +165,15 @@ def scores_of(
     strategy: Strategy,
     grounds: Sequence[Ground],
     unjudged: Sequence[str],
-    lists: Sequence[Sequence[int]],
+    ranks: Sequence[int | None],
     cost: Cost,
+    *,
+    windows: bool = False,
 ) -> StrategyScores:
-    """What a strategy reached; `lists` are rows, a list for each of `grounds`."""
-    ranks = [first_rank(rows, ground.evidence) for ground, rows in zip(grounds, lists, strict=True)]
+    """What a strategy reached; `ranks` are those of the first right passage, one for each of `grounds`.
+
+    `windows`: its passages are windows, which may hold a needle that no chunk does.
+    """
     recall = {k: share(int(sum(success_at(k, rank) for rank in ranks)), len(ranks)) for k in CUTS}
     mrr = clustered_mean(
         [reciprocal_rank(rank, DEPTH) for rank in ranks], [ground.needle for ground in grounds]
@@ -150,12 +183,14 @@ def scores_of(
         strategy=strategy,
         recall=recall,
         mrr=mrr,
-        destroyed=share(sum(one.destroyed for one in needles), len(needles)),
+        destroyed=share(sum(one.is_destroyed(windows) for one in needles), len(needles)),
         destroyed_in_text=share(sum(one.destroyed_in_text for one in needles), len(needles)),
         unjudged=tuple(unjudged),
         cost=cost,
         outcomes=tuple(
-            QuestionOutcome(ground.question.id, rank, bool(ground.question.needle) and not ground.evidence)
+            QuestionOutcome(
+                ground.question.id, rank, bool(ground.question.needle) and not ground.rows(windows)
+            )
             for ground, rank in zip(grounds, ranks, strict=True)
         ),
     )

@@ -69,6 +69,7 @@ class _Sources(BaseSettings):
     workers: int = _DEFAULTS.workers
     attempts: int = _DEFAULTS.attempts
     include_hidden_text: bool = _DEFAULTS.include_hidden_text
+    windows: bool = _DEFAULTS.windows
     rank_boilerplate: bool = _DEFAULTS.rank_boilerplate
     read_attachments: bool = _DEFAULTS.read_attachments
     follow_links_out: bool = _DEFAULTS.follow_links_out

@@ -36,6 +36,7 @@ class Statistics:
     """What BM25 knows of a corpus."""
 
     N: int
+    avgdl: float
     norms: Floats  # of each row, k1(1 - b + b|d|/avgdl)
 
 
@@ -43,7 +44,7 @@ def statistics(lengths: Floats, live: Mask | None = None) -> Statistics:
     """Of a corpus whose chunks have these lengths in terms, repeats counted; with `live` only of those rows."""
     counted = lengths if live is None else lengths[live]
     avgdl = float(counted.mean()) if len(counted) else 0.0
-    return Statistics(len(counted), norm(lengths, avgdl))
+    return Statistics(len(counted), avgdl, norm(lengths, avgdl))
 
 
 def idf(n: int, N: int) -> float:
@@ -67,6 +68,10 @@ def bm25(tf: Number, length: Number, avgdl: float, idf: float, k1: float = K1, b
 def _share(tf: float | Floats | Counts, norm: Number, weight: float, k1: float = K1) -> Number:
     share: Number = weight * (tf * (k1 + 1.0)) / (tf + norm)  # type: ignore[assignment]  # tf and norm have one shape
     return share
+
+
+Grown = tuple[float, Mapping[str, int]]
+"""The length in terms of a chunk with what it was grown by, and how often each term stands in that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,7 @@ class BM25Scores:
     ) -> None:
         """`postings` of all rows that count in the statistics; with `among` the other rows score 0."""
         self._norms = corpus.norms
+        self._avgdl = corpus.avgdl
         self._order = order
         self._among = among
         repeats: dict[str, int] = {}
@@ -117,31 +123,50 @@ class BM25Scores:
             if term in postings and len(postings[term].rows)
         ]
 
+    @property
+    def most(self) -> float:
+        """What no chunk's score can reach: sum of idf(t) * (k1+1) over the terms that the index has."""
+        return sum(term.weight for term in self._terms) * (K1 + 1.0)
+
     def of(self, rows: Rows) -> Floats:
         """float64[rows], the score of each of these rows; 0 where no term occurs."""
         total = np.zeros(len(rows), dtype=np.float64)
         for term in self._terms:
-            here, _, shares = self._of_term(term, rows)
-            total[here] += shares
+            total += self._of_term(term, rows)[1]
         return total if self._among is None else np.where(self._among[rows], total, 0.0)
 
-    def shares(self, rows: Rows) -> list[tuple[TermShare, ...]]:
-        """Of what the score of each of these rows is the sum, in the order of the query; rows that pass `among`."""
+    def of_grown(self, rows: Rows, grown: Sequence[Grown]) -> Floats:
+        """float64[rows], the score of each row as if it had what it was grown by."""
+        total = np.zeros(len(rows), dtype=np.float64)
+        for term in self._terms:
+            total += self._of_term(term, rows, grown)[1]
+        return total
+
+    def shares(self, rows: Rows, grown: Sequence[Grown] = ()) -> list[tuple[TermShare, ...]]:
+        """Of what the score of each of these rows is the sum, in the order of the query; rows that pass `among`.
+
+        With `grown` of the scores of `of_grown`.
+        """
         found: list[list[TermShare]] = [[] for _ in range(len(rows))]
         for term in self._terms:
-            each = zip(*(values.tolist() for values in self._of_term(term, rows)), strict=True)
-            for place, tf, share in each:
-                one = TermShare(term.term, tf, len(term.postings.rows), term.repeats, share)
+            tfs, shares = self._of_term(term, rows, grown)
+            for place in np.flatnonzero(tfs).tolist():
+                one = TermShare(
+                    term.term, int(tfs[place]), len(term.postings.rows), term.repeats, float(shares[place])
+                )
                 found[place].append(one)
         return [tuple(one) for one in found]
 
-    def _of_term(self, term: _Term, rows: Rows) -> tuple[Rows, Counts, Floats]:
-        """(places of the rows that have the term, its frequency there, its share in their score)."""
+    def _of_term(self, term: _Term, rows: Rows, grown: Sequence[Grown] = ()) -> tuple[Counts, Floats]:
+        """(the frequency of the term in each row, its share in the score), of the rows as they are or grown."""
         wanted, held = rows.astype(np.int32), term.postings.rows
         at = np.minimum(np.searchsorted(held, wanted), len(held) - 1)
-        here = np.flatnonzero(held[at] == wanted)
-        tf = term.postings.tf[at[here]]
-        return here, tf, _share(tf, self._norms[rows[here]], term.weight)
+        tf = np.where(held[at] == wanted, term.postings.tf[at], 0)
+        if not grown:
+            return tf, _share(tf, self._norms[rows], term.weight)
+        lengths, beyond = zip(*grown, strict=True)
+        tf = tf + np.array([one.get(term.term, 0) for one in beyond], dtype=np.int32)
+        return tf, _share(tf, norm(np.array(lengths), self._avgdl), term.weight)
 
     def best(self, k: int) -> tuple[Rows, Floats]:
         """The `k` rows of the highest scores above 0, best first, ties by chunk id: a prefix of the best k+1."""

@@ -60,6 +60,15 @@ class Vectors:
                 result[start + here] = np.einsum("ij,j->i", found, wide)
         return result
 
+    def of(self, rows: Rows) -> Matrix:
+        """float32[rows, dimension], the vectors of these rows."""
+        found = np.empty((len(rows), self._blocks[0].shape[1] if self._blocks else 0), dtype=np.float32)
+        block_of = np.searchsorted(self._bases, rows, side="right") - 1
+        for number in np.unique(block_of).tolist():
+            here = np.flatnonzero(block_of == number)
+            found[here] = self._blocks[number][rows[here] - self._bases[number]]
+        return found
+
     def nearest(self, query: Vector, k: int, among: Mask | None = None) -> tuple[Rows, Floats]:
         """(int64[k], float64[k]): the rows nearest to the query and their cosines, nearest first, ties by chunk id.
 

@@ -4,6 +4,7 @@ A row is a place in the packs laid one behind the other. Packs keep rows that ar
 leaves them out of everything, statistics included.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from pincite.encoders.scripts import plain_spellings
 from pincite.retrieval import bm25, dense
 from pincite.retrieval.filters import Filters, document_filter
+from pincite.retrieval.spread import MOST_SAMPLED, Spread, sampled, spread_of
 from pincite.retrieval.tie_order import Floats, Mask, Rows
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import IndexBroken, VersionGone
@@ -46,6 +48,15 @@ class StoredPassage:
     end: int
     locator: str
     ocr_confidence: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkText:
+    """Where a chunk stands in the stored text, and what it says."""
+
+    start: int
+    end: int
+    content: str
 
 
 _MOST_AHEAD = 500
@@ -149,6 +160,24 @@ class Corpus:
             self._refuse(np.concatenate([np.empty(0, np.int64), *faulty]).astype(np.int64), what)
         return dense.Vectors([pack.codes for pack in self.packs], self.order)
 
+    def spread(self, query: dense.Vector, among: Mask | None = None) -> Spread:
+        """How the cosines of a query spread over the live chunks that the model can read; with `among` over those."""
+        return spread_of(query, self._sample if among is None else self._sample_of(among))
+
+    @cached_property
+    def _sample(self) -> dense.Matrix:
+        return self._sample_of(self.live)
+
+    def _sample_of(self, among: Mask) -> dense.Matrix:
+        """float32[rows, dimension], the vectors of some of these rows; cached for all rows: at most 6 MB."""
+        rows = np.flatnonzero(among if self.unread is None else among & ~self.unread)
+        return self.vectors.of(rows[sampled(self._keys(rows), MOST_SAMPLED)])
+
+    def sampled_rows(self, most: int) -> Rows:
+        """At most `most` live rows: the same chunks, in whatever packs they lie."""
+        rows = np.flatnonzero(self.live)
+        return rows[sampled(self._keys(rows), most)]
+
     @cached_property
     def documents(self) -> Mapping[str, LiveDocument]:
         """All documents by id: some 15 µs each when first asked for."""
@@ -198,6 +227,27 @@ class Corpus:
     def contents(self, rows: Sequence[int]) -> list[str]:
         """The content of each row, in the order asked."""
         return [content for (content,) in self._shown(rows, ("content",))]
+
+    def chunk_text(self, row: int) -> ChunkText:
+        """Where the chunk of a row stands, and what it says."""
+        ((start, end, content),) = self._shown([row], ("start", "end", "content"))
+        return ChunkText(start, end, content)
+
+    def ocr_confidences(self, rows: Sequence[int]) -> list[float]:
+        """Those of the chunks that OCR read."""
+        return [read for (read,) in self._shown(rows, ("ocr_confidence",)) if read is not None]
+
+    def run_of(self, row: int) -> tuple[int, int]:
+        """(first, last + 1): the rows of the same revision of a document, which stand in the order of its text."""
+        number = bisect_right(self._base_list, row) - 1
+        pack, base = self.packs[number], self._base_list[number]
+        run = int(np.searchsorted(pack.first, row - base, side="right")) - 1
+        return base + int(pack.first[run]), base + int(pack.first[run + 1])
+
+    @cached_property
+    def _base_list(self) -> list[int]:
+        bases: list[int] = self._bases.tolist()
+        return bases
 
     def passages(self, rows: Sequence[int]) -> list[StoredPassage]:
         """The passage of each row, in the order asked."""

@@ -3,7 +3,7 @@ any document, which are the same to the letter."""
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,8 @@ _LENGTHS = 0.7  # least ratio of their lengths in BM25 terms: spares reading mos
 _WORD = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*|[\p{L}\p{M}\p{N}]+"
 )
-_MOST_PAIRS = 1_000_000  # some 100 MB
+_MOST_READ = 20_000  # passages in memory: some 20 MB
+_MOST_PAIRS = 200_000  # some 20 MB
 Rows = npt.NDArray[np.int64]
 Words = Counter[str]
 
@@ -29,7 +30,8 @@ Words = Counter[str]
 class Likeness:
     """Which rows say nearly the same, of one document, or the very same, of any.
 
-    `documents` numbers the document of each row, `lengths` is its length in terms, `contents` reads passages.
+    `documents` numbers the document of each row, `lengths` is its length in terms, `contents` reads passages. Copies
+    have one length, so passages of other documents are read where the lengths are equal only.
     """
 
     def __init__(
@@ -47,14 +49,16 @@ class Likeness:
 
     def alike(self, row: int, others: Rows) -> npt.NDArray[np.bool_]:
         """bool[others]: whether each is a near-duplicate or a copy of `row`."""
-        lengths = self._lengths[others]
-        shorter, longer = np.minimum(lengths, self._lengths[row]), np.maximum(lengths, self._lengths[row])
-        result: npt.NDArray[np.bool_] = (shorter >= _LENGTHS * longer) & (shorter > 0)
+        lengths, own = self._lengths[others], self._lengths[row]
+        shorter, longer = np.minimum(lengths, own), np.maximum(lengths, own)
+        here = self._documents[others] == self._documents[row]
+        result: npt.NDArray[np.bool_] = (lengths == own) | (here & (shorter >= _LENGTHS * longer))
+        result &= shorter > 0
         near = np.flatnonzero(result)
         if len(near):
             rows = others[near].tolist()
-            self._read([row, *rows])
-            result[near] = [self._alike(row, other) for other in rows]
+            contents = self._read([row, *rows])
+            result[near] = [self._alike(row, other, contents) for other in rows]
         return result
 
     def same(self, row: int, other: int) -> bool:
@@ -62,37 +66,41 @@ class Likeness:
         shorter, longer = sorted((self._lengths[row], self._lengths[other]))
         if shorter < _LENGTHS * longer or shorter <= 0:
             return False
-        self._read([row, other])
-        return self._alike(row, other)
+        return self._alike(row, other, self._read([row, other]))
 
-    def _alike(self, row: int, other: int) -> bool:
-        if self._content_of[row] == self._content_of[other]:
+    def content(self, row: int) -> str:
+        """What a row says, kept for the next time."""
+        return self._read([row])[row]
+
+    def _alike(self, row: int, other: int, contents: Mapping[int, str]) -> bool:
+        if contents[row] == contents[other]:
             return True
-        return bool(self._documents[row] == self._documents[other]) and self._say_the_same(row, other)
-
-    def _say_the_same(self, row: int, other: int) -> bool:
-        """Remembered: who asks a thousand questions of one version meets the same pairs again and again."""
+        if self._documents[row] != self._documents[other]:
+            return False
+        # Remembered: who asks a thousand questions of one version meets the same pairs again and again.
         pair = (row, other) if row < other else (other, row)
         known = self._pairs.get(pair)
         if known is None:
             if len(self._pairs) >= _MOST_PAIRS:
-                self._pairs.clear()
-            known = self._pairs[pair] = say_the_same(self._words_of(row), self._words_of(other))
+                self._pairs = {}
+            words = self._words_of(row, contents), self._words_of(other, contents)
+            known = self._pairs[pair] = say_the_same(*words)
         return known
 
-    def _read(self, rows: Sequence[int]) -> None:
-        missing = [row for row in rows if row not in self._content_of]
-        self._content_of |= zip(missing, self._contents(missing), strict=True)
+    def _read(self, rows: Sequence[int]) -> dict[int, str]:
+        """What these rows say. Threads share what is kept, so it is replaced and never emptied."""
+        if len(self._content_of) > _MOST_READ:
+            self._content_of, self._words = {}, {}
+        kept = self._content_of
+        missing = [row for row in rows if row not in kept]
+        kept |= zip(missing, self._contents(missing), strict=True)
+        return {row: kept[row] for row in rows}
 
-    def content(self, row: int) -> str:
-        """What a row says, kept for the next time."""
-        self._read([row])
-        return self._content_of[row]
-
-    def _words_of(self, row: int) -> Words:
-        if row not in self._words:
-            self._words[row] = words_of(self._content_of[row])
-        return self._words[row]
+    def _words_of(self, row: int, contents: Mapping[int, str]) -> Words:
+        kept = self._words
+        if row not in kept:
+            kept[row] = words_of(contents[row])
+        return kept[row]
 
 
 def words_of(content: str) -> Words:

@@ -21,20 +21,31 @@ from pincite.encoders.terms import TOKENIZER
 from pincite.retrieval import bm25, dense
 from pincite.retrieval.evidence import Evidence
 from pincite.retrieval.filters import NO_FILTERS, Filters, check_filters, nanoseconds
-from pincite.retrieval.loaded_version import Corpus, StoredPassage
+from pincite.retrieval.hits import Texts, hits_of
+from pincite.retrieval.loaded_version import Corpus
 from pincite.retrieval.near_duplicates import FOLD_WINDOW, Likeness, fold
-from pincite.retrieval.ranking import Mode, Ranked, bm25_ranking, dense_ranking, hybrid_ranking
+from pincite.retrieval.ranking import (
+    Mode,
+    Ranked,
+    apart_from_better,
+    bm25_ranking,
+    dense_ranking,
+    hybrid_ranking,
+    ranked_by_windows,
+    rrf_ranking,
+)
 from pincite.retrieval.rerank import RERANK_DEPTH, Reranker, reordered, resolve_reranker, score
 from pincite.retrieval.threshold import MOST_PASSAGES, Threshold, threshold_of, under_cut
 from pincite.retrieval.tie_order import Mask
 from pincite.retrieval.version_holder import Versions
 from pincite.retrieval.widening import QueryWords, query_words
+from pincite.retrieval.windows import LOOKED_AT, Windows
 from pincite.schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch, UsageError
 from pincite.schemas.records import Hit
 from pincite.schemas.settings import Settings
 from pincite.storage.documents.texts import StoredText, read_texts
 from pincite.storage.snapshots.index import Index
-from pincite.storage.snapshots.snapshot import LiveDocument, Snapshot
+from pincite.storage.snapshots.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pincite.encoders.embedding import Embedder
@@ -53,7 +64,7 @@ class Results:
     `refused`: a threshold was given and no passage lay under it. `searched`: chunks that passed the filters.
     `shares`: of each hit, where they were asked for, the terms of which its BM25 score is the sum. `widened`: words
     of the query that stand nowhere, with the words of the index that were searched in their place. `absent`: codes
-    of the query that stand nowhere.
+    of the query that stand nowhere. `most_of_words`: what no BM25 score of this query can reach.
     """
 
     hits: tuple[Hit, ...]
@@ -63,6 +74,7 @@ class Results:
     shares: tuple[tuple[bm25.TermShare, ...], ...] = ()
     widened: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
+    most_of_words: float = 0.0
 
 
 def open_index(path: Path, settings: Settings = _DEFAULTS, version: int | None = None) -> Searcher:
@@ -80,6 +92,16 @@ def open_index(path: Path, settings: Settings = _DEFAULTS, version: int | None =
         raise
 
 
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """What is kept of a corpus beside it, as long as it is searched."""
+
+    corpus: Corpus
+    likeness: Likeness
+    windows: Windows
+    texts: Texts
+
+
 class Searcher:
     """Searches one index. Each search sees one version, whole; threads may share a searcher.
 
@@ -93,6 +115,7 @@ class Searcher:
         self._versions = Versions(index, version)
         self._models: dict[int, Model] = {}  # by the key of the space that is searched
         self._resolving = threading.Lock()
+        self._beside: _Beside | None = None
 
     def __enter__(self) -> Searcher:
         return self
@@ -142,8 +165,10 @@ class Searcher:
     ) -> Results:
         """The best `k` passages; with a threshold at most four, and only those under it in cosine distance.
 
-        A hit's score is the RRF score, the cosine or the BM25 score, by mode; hits are ordered by score, then
-        chunk id. In BM25 mode chunks without a term of the query are no hits, and no model is touched.
+        A hit's score goes by mode: BM25 by the most that the query's words can reach, + .05 z(cosine) (hybrid), the
+        RRF score, the cosine or the BM25 score; hits are ordered by score, then chunk id. In hybrid mode the first 50
+        are ranked, and shown, as windows (`pincite.retrieval.windows`), unless the setting `windows` is off.
+        In BM25 mode chunks without a term of the query are no hits, and no model is touched.
         `filters` are applied before anything is scored; the statistics of BM25 stay those of the whole index.
         Near-duplicates of one document become one hit unless `fold_duplicates` is off. `rerank` reorders the
         first 25 that the threshold and folding leave by a cross-encoder, whose score the hits carry; it refuses
@@ -164,16 +189,22 @@ class Searcher:
             among = self._among(corpus, filters)
             words = query_words(query, corpus) if _tokenized(corpus) else QueryWords(query, {}, {})
             ranking, lexical = self._ranking(corpus, words, mode, among, vector)
+            beside = self._beside_of(corpus)
             kept = _best(
                 ranking,
                 evidence=words.evidence(corpus),
                 wanted=max(most, RERANK_DEPTH) if reranker else most,
                 threshold=threshold,
-                likeness=_likeness(corpus) if fold_duplicates else None,
+                likeness=beside.likeness if fold_duplicates else None,
+                apart=partial(
+                    apart_from_better, windows=beside.windows, document_numbers=corpus.document_numbers
+                )
+                if self._grows(mode)
+                else None,
             )
             if reranker:
                 kept = _reranked(corpus, query, kept, reranker)
-            hits = self._hits(corpus, kept[:most])
+            hits = hits_of(corpus, self._index, beside.texts, kept[:most])
             return Results(
                 hits,
                 refused=threshold is not None and not hits,
@@ -182,9 +213,21 @@ class Searcher:
                 shares=_shares(lexical, kept[:most]) if explain and lexical else (),
                 widened={} if mode == "dense" else words.widened,
                 absent=words.absent if words.words else (),
+                most_of_words=lexical.most if lexical else 0.0,
             )
 
         return self._versions.ask(found)
+
+    def _beside_of(self, corpus: Corpus) -> _Beside:
+        beside = self._beside
+        if beside is None or beside.corpus is not corpus:
+            likeness = Likeness(corpus.document_numbers, corpus.lengths, corpus.contents)
+            beside = _Beside(corpus, likeness, Windows(corpus), Texts(self._index, corpus.version))
+            self._beside = beside
+        return beside
+
+    def _grows(self, mode: Mode) -> bool:
+        return mode == "hybrid" and self._settings.windows
 
     def _among(self, corpus: Corpus, filters: Filters) -> Mask | None:
         if filters == NO_FILTERS:
@@ -219,8 +262,17 @@ class Searcher:
         # BM25 first: it may refuse, and costs less than loading a model
         lexical = self._lexical(words, corpus, among)
         vector = _query_vector(words.query, model) if known is None else known
+        if mode == "rrf":
+            ranks = partial(rrf_ranking, vector, corpus.vectors, lexical)
+            return lambda depth: ranks(depth, looked_at, corpus.unread), lexical
+        spread = corpus.spread(vector, among)
         hybrid = partial(hybrid_ranking, vector, corpus.vectors, lexical)
-        return lambda depth: hybrid(depth, looked_at, corpus.unread), lexical
+        if not self._grows(mode):
+            return lambda depth: hybrid(depth, spread, looked_at, corpus.unread), lexical
+        windows = self._beside_of(corpus).windows
+        return lambda depth: ranked_by_windows(
+            hybrid(max(depth, LOOKED_AT), spread, looked_at, corpus.unread), lexical, windows, among
+        ), lexical
 
     def _lexical(self, words: QueryWords, corpus: Corpus, among: Mask | None) -> bm25.BM25Scores:
         if not _tokenized(corpus):
@@ -230,17 +282,6 @@ class Searcher:
                 "dense, or run `pincite migrate`"
             )
         return corpus.lexical(words.terms, among)
-
-    def _hits(self, corpus: Corpus, kept: Sequence[Ranked]) -> tuple[Hit, ...]:
-        passages = corpus.passages([one.row for one in kept])
-        document_ids = list(dict.fromkeys(passage.document_id for passage in passages))
-        stale = self._index.stale_reasons(corpus.snapshot, document_ids)
-        documents = corpus.documents_of(document_ids)
-        found = zip(kept, passages, strict=True)
-        return tuple(
-            _hit(corpus, rank, one, passage, documents[passage.document_id], stale[passage.document_id])
-            for rank, (one, passage) in enumerate(found, start=1)
-        )
 
     def _require_model(self, snapshot: Snapshot) -> Model:
         """The settings' model, or the index's where they name none, found but not loaded.
@@ -335,34 +376,46 @@ def _tokenized(corpus: Corpus) -> bool:
 
 
 def _best(
-    ranking: Ranking, wanted: int, threshold: float | None, likeness: Likeness | None, evidence: Evidence
+    ranking: Ranking,
+    wanted: int,
+    threshold: float | None,
+    likeness: Likeness | None,
+    evidence: Evidence,
+    apart: Callable[[list[Ranked]], list[Ranked]] | None,
 ) -> list[Ranked]:
-    """The first `wanted` rows under the threshold, near-duplicates folded; the ranking as deep as that needs."""
-    depth = wanted + (FOLD_WINDOW if likeness else 0)
+    """The first `wanted` rows under the threshold, near-duplicates folded, windows without what better ones show.
+
+    The ranking is asked for as deep as that needs.
+    """
+    first, depth = wanted, wanted + (FOLD_WINDOW if likeness else 0)
     while True:
-        ranked = passed = evidence.marked(ranking(depth))
-        whole = len(ranked) < depth
+        ranked = evidence.marked(ranking(depth))
+        # Where the dense leg reached the threshold, it has brought all that lies under it.
+        reached = threshold is not None and any(_is_over(one, threshold) for one in ranked)
+        whole = reached or len(ranked) < depth
+        passed = ranked if reached else ranked[:depth]
         if threshold is not None:
-            cut = under_cut((one.cut_distance for one in ranked), threshold, len(ranked))
-            passed = [ranked[place] for place in cut]
-            # Where the dense leg reached the threshold, it has brought all that lies under it.
-            whole = whole or any(_is_over(one, threshold) for one in ranked)
-        kept, settled = fold(passed, wanted, likeness) if likeness else (passed, len(passed) >= wanted)
-        if settled or whole:
-            return kept[:wanted]
-        depth *= 2
+            cut = under_cut((one.cut_distance for one in passed), threshold, len(passed))
+            passed = [passed[place] for place in cut]
+        kept, settled = fold(passed, first, likeness) if likeness else (passed[:first], len(passed) >= first)
+        shown = apart(kept) if apart else kept
+        if not (settled or whole):
+            depth *= 2
+        elif len(shown) >= wanted or len(kept) < first:
+            return shown[:wanted]
+        else:  # too many stood in better windows
+            first, depth = 2 * first, depth + first
 
 
 def _shares(lexical: bm25.BM25Scores, kept: Sequence[Ranked]) -> tuple[tuple[bm25.TermShare, ...], ...]:
-    return tuple(lexical.shares(np.array([one.row for one in kept], dtype=np.int64)))
+    found: list[tuple[bm25.TermShare, ...]] = []
+    for one in kept:
+        found += lexical.shares(np.array([one.row], dtype=np.int64), [one.grown] if one.grown else ())
+    return tuple(found)
 
 
 def _is_over(one: Ranked, threshold: float) -> bool:
     return one.dense_rank is not None and not (one.cosine_distance or 0.0) < threshold
-
-
-def _likeness(corpus: Corpus) -> Likeness:
-    return Likeness(corpus.document_numbers, corpus.lengths, corpus.contents)
 
 
 def _reranked(corpus: Corpus, query: str, kept: Sequence[Ranked], reranker: Reranker) -> list[Ranked]:
@@ -370,36 +423,3 @@ def _reranked(corpus: Corpus, query: str, kept: Sequence[Ranked], reranker: Rera
     passages = corpus.passages([one.row for one in kept[:RERANK_DEPTH]])
     texts = [f"[{one.header}]\n{one.content}" if one.header else one.content for one in passages]
     return reordered(kept, score(query, texts, reranker), corpus.order)
-
-
-def _hit(
-    corpus: Corpus, rank: int, one: Ranked, passage: StoredPassage, document: LiveDocument, stale: str
-) -> Hit:
-    same = corpus.passages(one.folded)
-    elsewhere = [other for other in same if other.document_id != passage.document_id]
-    paths = corpus.documents_of(list(dict.fromkeys(other.document_id for other in elsewhere)))
-    return Hit(
-        rank=rank,
-        chunk_id=passage.chunk_id,
-        document=document.path,
-        title=document.title,
-        section=passage.section,
-        content=passage.content,
-        start=passage.start,
-        end=passage.end,
-        locator=passage.locator,
-        score=one.score,
-        cosine_distance=one.cosine_distance,
-        bm25=one.bm25,
-        dense_rank=one.dense_rank,
-        bm25_rank=one.bm25_rank,
-        ocr_confidence=passage.ocr_confidence,
-        stale=bool(stale),
-        stale_reason=stale,
-        rerank_score=one.rerank_score,
-        rank_before=one.rank_before,
-        folded=tuple(other.locator for other in same if other.document_id == passage.document_id),
-        copies=tuple(sorted(f"{paths[other.document_id].path}{other.locator}" for other in elsewhere)),
-        source=document.source,
-        encoder_fit=document.encoder_fit,
-    )

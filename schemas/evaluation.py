@@ -157,6 +157,7 @@ LossStage = Literal[
     "lost in fusion",
     "refused",
     "folded away",
+    "lost in windows",
     "lost in rerank",
 ]
 LOSS_STAGES: tuple[LossStage, ...] = get_args(LossStage)

@@ -247,8 +247,18 @@ class CollectionOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class HitChunk:
+    """The chunk that was found, and where it stands."""
+
+    content: str
+    start: int
+    end: int
+    locator: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
-    """One passage that a search returned."""
+    """One passage that a search returned: a chunk, or the window that it was grown to."""
 
     rank: int
     chunk_id: str
@@ -259,7 +269,7 @@ class Hit:
     start: int
     end: int
     locator: str
-    score: float  # of the mode asked for: RRF, cosine similarity or BM25
+    score: float  # of the mode asked for: BM25 and cosine weighed, RRF, cosine similarity or BM25
     cosine_distance: float | None = None
     bm25: float | None = None
     dense_rank: int | None = None
@@ -273,6 +283,7 @@ class Hit:
     stale_reason: str = ""  # why it is stale
     encoder_fit: bool = True  # False: the embedding model can't read the document, its words alone rank it
     copies: tuple[str, ...] = ()  # path and locator of each passage of another document with the same content
+    chunk: HitChunk | None = None  # the chunk that `content` was grown from, or is
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,7 @@ class Settings:
     workers: int = 0  # extraction processes; 0 is one per core
     attempts: int = 3  # of a failed document whose file did not change
     include_hidden_text: bool = False
+    windows: bool = True  # a hybrid search grows what it finds to whole sentences around it
     rank_boilerplate: bool = False  # also find what an HTML page shows around its own text
     read_attachments: bool = True  # of mail, into the text of the message
     follow_links_out: bool = False  # of a folder; else a link to a place outside it is listed as failed

@@ -72,8 +72,8 @@ def test_a_format_a_chunker_an_encoder_and_a_source_of_another_package(run: Run,
     )
     assert loaded(run("index", f"shelf://{docs}", "--json"))["indexed"] == 3
     hits = loaded(run("search", "pump 17", "--json", "-k", "1"))["hits"]
-    assert [hit["content"] for hit in hits] == ["pump 17 hums at 50 Hz"]
-    assert hits[0]["locator"] == "#entry=line%202"
+    assert [hit["chunk"]["content"] for hit in hits] == ["pump 17 hums at 50 Hz"]
+    assert hits[0]["chunk"]["locator"] == "#entry=line%202"
     documents = {one["document"]: one for one in loaded(run("documents", "--json"))}
     stamps = {name: one["stamps"] for name, one in documents.items()}
     assert {name: (one["extractor"], one["extractor_version"]) for name, one in stamps.items()} == {

@@ -54,7 +54,7 @@ class FilterBody(_Body):
 
 class SearchBody(_Body):
     query: Question
-    mode: Literal["hybrid", "dense", "bm25"] = "hybrid"
+    mode: Literal["hybrid", "dense", "bm25", "rrf"] = "hybrid"
     k: int = Field(default=10, ge=1, le=MOST_HITS)
     threshold: Distance | None = Field(
         default=None, description="only passages under this cosine distance, at most four"

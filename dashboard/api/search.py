@@ -1,6 +1,6 @@
 """POST /search."""
 
-from dataclasses import asdict
+from dataclasses import fields
 from itertools import repeat
 
 from fastapi import APIRouter
@@ -38,7 +38,7 @@ async def search(body: SearchBody, served: Served) -> SearchResult:
     return SearchResult(
         query=body.query,
         hits=[
-            served_hit(hit, why_of(body.mode, hit, terms) if body.explain else None)
+            served_hit(hit, why_of(body.mode, hit, terms, results.most_of_words) if body.explain else None)
             for hit, terms in zip(results.hits, results.shares or repeat(()), strict=False)
         ],
         refused=results.refused,
@@ -62,7 +62,8 @@ async def threshold(served: Served) -> ThresholdBody:
 def served_hit(hit: Hit, why: Why | None) -> ServedHit:
     document_id = document_of(hit.chunk_id)
     address = passage_address(document_id, hit.start, hit.end)
-    return ServedHit(**asdict(hit), document_id=document_id, passage=address, why=why)
+    shown = {one.name: getattr(hit, one.name) for one in fields(hit)}  # `asdict` would take its chunk apart
+    return ServedHit(**shown, document_id=document_id, passage=address, why=why)
 
 
 def _message(body: SearchBody, results: Results) -> str | None:

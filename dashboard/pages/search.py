@@ -21,7 +21,6 @@ from pincite.dashboard.state.serving import Serving
 from pincite.dashboard.views.highlights import Marker
 from pincite.dashboard.views.rank_explanation import shares_of, sum_of
 from pincite.retrieval.filters import Filters
-from pincite.retrieval.fusion import RRF_K
 from pincite.retrieval.ranking import Mode
 from pincite.retrieval.searcher import Results
 from pincite.retrieval.threshold import Threshold
@@ -43,7 +42,7 @@ class ShownHit:
     passage: str  # its address in the API, which under /ui is that of its page
     quote: Markup
     terms: Markup  # of which its BM25 score is the sum; "" for none
-    dense_share: float | None  # of the RRF score
+    dense_share: float | None  # of the score
     bm25_share: float | None
 
 
@@ -121,7 +120,6 @@ def _page(scope: Scope, served: Serving, asked: SearchFields) -> Response:
         asked=asked,
         modes=MODES,
         endpoint=served.endpoint is not None,
-        rrf_k=RRF_K,
         long=LONG,
         **_found(served, asked),
     )
@@ -166,7 +164,7 @@ def _shown(asked: SearchFields, results: Results) -> list[ShownHit]:
             passage_address(document_of(hit.chunk_id), hit.start, hit.end),
             marker.marked(hit.content),
             sum_of(terms),
-            *shares_of(asked.mode, hit),
+            *shares_of(asked.mode, hit, results.most_of_words),
         )
         for hit, terms in zip(results.hits, results.shares or repeat(()), strict=False)
     ]

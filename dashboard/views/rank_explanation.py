@@ -15,7 +15,11 @@ from pincite.schemas.records import Hit
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """The shares are of the RRF score, 1 / (rrf_k + rank in the leg); None of a leg that did not find the passage."""
+    """What the score is the sum of; None of a ranking that gave the passage nothing, or was not asked.
+
+    Hybrid: the BM25 score by the most that the question's words can reach, and what the distance adds. `rrf`: 1 /
+    (rrf_k + rank) of each ranking.
+    """
 
     rrf_k: int
     dense_share: float | None
@@ -23,17 +27,21 @@ class Why:
     terms: tuple[TermShare, ...]  # of the question, of which its BM25 score is the sum; () in dense mode
 
 
-def why_of(mode: Mode, hit: Hit, terms: tuple[TermShare, ...]) -> Why:
-    return Why(RRF_K, *shares_of(mode, hit), terms)
+def why_of(mode: Mode, hit: Hit, terms: tuple[TermShare, ...], most: float) -> Why:
+    return Why(RRF_K, *shares_of(mode, hit, most), terms)
 
 
-def shares_of(mode: Mode, hit: Hit) -> tuple[float | None, float | None]:
-    """(of the dense leg, of BM25); both None where nothing was fused."""
-    fused = mode == "hybrid"
-    return (
-        1 / (RRF_K + hit.dense_rank) if fused and hit.dense_rank else None,
-        1 / (RRF_K + hit.bm25_rank) if fused and hit.bm25_rank else None,
-    )
+def shares_of(mode: Mode, hit: Hit, most: float) -> tuple[float | None, float | None]:
+    """(of the distance, of BM25); both None where one ranking is all. `most`: what the question's words can reach."""
+    if mode == "rrf":
+        return (
+            1 / (RRF_K + hit.dense_rank) if hit.dense_rank else None,
+            1 / (RRF_K + hit.bm25_rank) if hit.bm25_rank else None,
+        )
+    if mode != "hybrid":
+        return None, None
+    words = (hit.bm25 or 0.0) / (most or 1.0)
+    return hit.score - words, words or None
 
 
 def sum_of(terms: Sequence[TermShare]) -> Markup:

@@ -305,6 +305,7 @@ _MEANINGS: dict[LossStage, str] = {
     "lost in fusion": "one of the two searches had it in front, both joined had not",
     "refused": "found, but farther away than the threshold allows",
     "folded away": "another passage that says nearly the same was shown in its place",
+    "lost in windows": "found, but passages before it show parts of the answer",
     "lost in rerank": "found, and put back by the reranker",
 }
 

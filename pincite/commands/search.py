@@ -28,7 +28,8 @@ def search(
     query: Annotated[str, typer.Argument(help="A question, or the words to find.")],
     index: IndexOption = DEFAULT_INDEX,
     mode: Annotated[
-        Literal["hybrid", "dense", "bm25"], typer.Option(help="Which rankings are used.")
+        Literal["hybrid", "dense", "bm25", "rrf"],
+        typer.Option(help="How passages are ranked; rrf fuses the ranks of dense and bm25."),
     ] = "hybrid",
     k: Annotated[int, typer.Option("-k", min=1, help="How many passages at most.")] = 10,
     threshold: Annotated[

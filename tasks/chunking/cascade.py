@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import regex
 
+from pincite.encoders.sentences import sentence_cuts
 from pincite.schemas.records import BlockKind
 from pincite.tasks.chunking.sections import SectionPart
-from pincite.tasks.chunking.sentences import sentence_cuts
 
 TARGET = 512  # characters of a chunk, as in strategy E
 _WHOLE = 2 * TARGET  # characters up to which a sentence or a line of code stays whole if the window allows

@@ -51,14 +51,21 @@ def test_a_hit_says_why_it_has_its_rank_when_it_is_asked(client: httpx.Client) -
     hits = client.post("/search", json=body).json()["hits"]
     assert len(hits) == 3
     for hit in hits:
-        shares = [hit["why"][f"{leg}_share"] for leg in ("dense", "bm25")]
-        ranks = [hit["dense_rank"], hit["bm25_rank"]]
-        rrf_k = hit["why"]["rrf_k"]
-        assert shares == [1 / (rrf_k + rank) if rank else None for rank in ranks]
+        shares = [hit["why"][f"{ranking}_share"] for ranking in ("dense", "bm25")]
         assert sum(filter(None, shares)) == pytest.approx(hit["score"])
+        assert sum(one["share"] for one in hit["why"]["terms"]) == pytest.approx(hit["bm25"])
+        assert (shares[1] or 0) == pytest.approx(
+            hit["bm25"] / hits[0]["bm25"] * (hits[0]["why"]["bm25_share"] or 0)
+        )
     assert {"mechanical", "seal"} & {one["term"] for hit in hits for one in hit["why"]["terms"]}
     plain = client.post("/search", json=body | {"explain": False}).json()["hits"]
     assert [one["why"] for one in plain] == [None] * 3
+    for hit in client.post("/search", json=body | {"mode": "rrf"}).json()["hits"]:
+        shares, rrf_k = [hit["why"][f"{ranking}_share"] for ranking in ("dense", "bm25")], hit["why"]["rrf_k"]
+        assert shares == [
+            1 / (rrf_k + rank) if rank else None for rank in (hit["dense_rank"], hit["bm25_rank"])
+        ]
+        assert sum(filter(None, shares)) == pytest.approx(hit["score"])
     (one,) = client.post("/search", json=body | {"mode": "bm25", "k": 1}).json()["hits"]
     assert one["why"]["dense_share"] is None and one["why"]["bm25_share"] is None, "nothing was fused"
 

@@ -20,7 +20,7 @@ from pincite.storage.locks.reader_leases import living
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.snapshot import Snapshot
 from tests.evaluation.opened import evaluate
-from tests.retrieval.conftest import SmallIndex, at_distance
+from tests.retrieval.conftest import APART, NEXT, SmallIndex, at_distance
 
 THRESHOLD = Plan(threshold=0.675)
 WHY = "why does the pump stop"
@@ -98,7 +98,7 @@ def test_pages_chunks_and_documents_are_judged_too(small_index: SmallIndex, mini
 
 def test_phrasings_of_one_needle_are_two_questions_and_one_needle(small_index: SmallIndex) -> None:
     small_index.write({"a.md": ["Part one,", "part two."]})
-    cut = "Part one,\n\npart two."
+    cut = f"Part one,{APART}part two."
     questions = asked(Question("p", WHY, cut, "a.md"), Question("q", "where is it", cut, "a.md"))
     evaluation = evaluate(small_index.path, Settings(), questions)
     assert (evaluation.tally.answerable, evaluation.tally.needles) == (2, 1)
@@ -108,11 +108,23 @@ def test_phrasings_of_one_needle_are_two_questions_and_one_needle(small_index: S
 def test_what_chunking_destroyed_is_lost_there_and_its_parts_are_shown(small_index: SmallIndex) -> None:
     small_index.write({"a.md": ["The pump stops", "because of mud."]})
     loss = only_loss(
-        evaluate(small_index.path, Settings(), asked(Question("q", WHY, "The pump stops\n\nbecause of mud.")))
+        evaluate(
+            small_index.path, Settings(), asked(Question("q", WHY, f"The pump stops{APART}because of mud."))
+        )
     )
     assert loss.stage == "destroyed by chunking"
     assert [shown.content for shown in loss.evidence] == ["The pump stops", "because of mud."]
     assert len(loss.returned) <= 4
+
+
+def test_what_chunking_cut_is_whole_in_a_window_unless_windows_are_off(small_index: SmallIndex) -> None:
+    small_index.write({"a.md": ["The pump stops", "because of mud."], **FILLER}, apart=False)
+    questions = asked(Question("q", WHY, f"The pump stops{NEXT}because of mud.", "a.md"))
+    grown = {one.strategy.name: one for one in evaluate(small_index.path, Settings(), questions).strategies}
+    assert (grown["structural"].destroyed.count, grown["structural"].recall[20].count) == (0, 1)
+    assert (grown["structural/bm25"].destroyed.count, grown["structural/bm25"].recall[20].count) == (1, 0)
+    plain = evaluate(small_index.path, Settings(windows=False), questions)
+    assert [loss.stage for loss in plain.losses] == ["destroyed by chunking"]
 
 
 def test_words_that_no_stored_text_has_are_lost_in_extraction_and_out_of_the_figures(

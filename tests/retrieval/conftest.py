@@ -54,9 +54,11 @@ class SmallIndex:
         failing: Sequence[str] = (),
         unread: Sequence[str] = (),
         modified: Mapping[str, datetime] | None = None,
+        apart: bool = True,
     ) -> None:
         """One run in which the source holds exactly `documents`: path to passages.
 
+        `apart`: so far from each other that no window grows from one into the next.
         `failing` are paths, `unread` those of documents that the embedding model can't read.
         """
         times = modified or {}
@@ -71,7 +73,7 @@ class SmallIndex:
                 if job.path in failing:
                     assert fail(run, job, Failure("extract", "unreadable", "planted"))
                     continue
-                prepared = prepare(documents[job.path], job.path in unread)
+                prepared = prepare(documents[job.path], job.path in unread, APART if apart else NEXT)
                 matrix = np.array(
                     [self._vector(chunk, vectors or {}) for chunk in prepared.chunks], np.float32
                 )
@@ -94,13 +96,17 @@ def source_file(path: str, passages: Sequence[str], modified: datetime | None = 
     return SourceFile(path, f"/source/{path}", len(content), mtime_ns, 0, hashlib.sha256(content).hexdigest())
 
 
-def prepare(passages: Sequence[str], unread: bool = False) -> Prepared:
+NEXT, APART = "\n\n", "\n" * 12
+"""Between two passages: the second is more than a window grows over."""
+
+
+def prepare(passages: Sequence[str], unread: bool = False, between: str = NEXT) -> Prepared:
     chunks, start = [], 0
     for ordinal, passage in enumerate(passages):
         end = start + len(passage)
         chunks.append(Chunk(ordinal, passage, passage, "", f"§{ordinal}", start, end, tokens=1))
-        start = end + 2
-    text = "\n\n".join(passages)
+        start = end + len(between)
+    text = between.join(passages)
     page = Page(7, 0, len(text), 595.0, 842.0, ocr=True, ocr_confidence=81.0)
     words = (Word(0, 4, 81),) if text.startswith("scan") else ()
     warnings = (DocumentWarning(UNFIT, "planted"),) if unread else ()

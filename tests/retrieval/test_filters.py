@@ -10,6 +10,7 @@ from pincite.retrieval.filters import Filters
 from pincite.retrieval.ranking import LEG_DEPTH, Mode
 from pincite.retrieval.searcher import Results, open_index
 from pincite.schemas.errors import UsageError
+from pincite.schemas.settings import Settings
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 TEXTS = ("documents", "folders", "types", "languages")
@@ -24,7 +25,8 @@ MODIFIED = {path: datetime(2026, 1, day, 12, tzinfo=UTC) for day, path in enumer
 
 
 def found(small_index, filters: Filters, mode: Mode = "hybrid", query: str = "zebra", k: int = 10) -> Results:
-    with open_index(small_index.path) as searcher:
+    # Chunks as they are: that of a window is another score, which only the first 50 have.
+    with open_index(small_index.path, Settings(windows=False)) as searcher:
         return searcher.search(query, mode=mode, filters=filters, k=k)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pincite.retrieval import searcher as searching
 from pincite.retrieval.searcher import Searcher, open_index
 from pincite.storage.erasure.forget import forget
 from pincite.storage.snapshots.index import Index
@@ -30,12 +31,12 @@ def test_a_pinned_session_forgets_at_once_and_reads_on_for_the_others(small_inde
     assert ([hit.document for hit in results.hits], results.version) == (["kept.txt"], version)
 
 
-@pytest.mark.parametrize("step", ["_ranking", "_hits"])
+@pytest.mark.parametrize(("where", "step"), [(Searcher, "_ranking"), (searching, "hits_of")])
 def test_a_search_during_which_a_document_is_forgotten_answers_with_what_is_left(
-    small_index, monkeypatch: pytest.MonkeyPatch, step: str
+    small_index, monkeypatch: pytest.MonkeyPatch, where: object, step: str
 ) -> None:
     small_index.write(DOCUMENTS)
-    whole = getattr(Searcher, step)
+    whole = getattr(where, step)
     left = ["secret.txt"]
 
     def meanwhile(*arguments: object) -> object:
@@ -43,7 +44,7 @@ def test_a_search_during_which_a_document_is_forgotten_answers_with_what_is_left
             forgotten(small_index.path, left.pop())
         return whole(*arguments)
 
-    monkeypatch.setattr(Searcher, step, meanwhile)
+    monkeypatch.setattr(where, step, meanwhile)
     with open_index(small_index.path) as searcher:
         assert [hit.document for hit in searcher.search("zebra", mode="bm25").hits] == ["kept.txt"]
 

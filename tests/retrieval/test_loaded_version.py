@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from pincite.retrieval import ledger_watcher
 from pincite.retrieval import loaded_version as corpora
+from pincite.retrieval import searcher as searching
 from pincite.retrieval.loaded_version import Corpus
 from pincite.retrieval.searcher import Searcher, open_index
 from pincite.schemas.errors import IndexBroken
@@ -324,15 +325,15 @@ def test_a_version_without_chunks_is_taken_over_by_the_next(
 def test_searches_during_which_a_document_is_forgotten_take_up_the_next_version_once(
     small_index: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    searches, hits, made = 8, Searcher._hits, []
+    searches, hits, made = 8, searching.hits_of, []
     begun, forgot = threading.Barrier(searches + 1), threading.Event()
     monkeypatch.setattr(ledger_watcher, "SEARCHES", 1_000)
 
-    def late(searcher: Searcher, corpus: Corpus, kept: Any) -> Any:
+    def late(*arguments: Any) -> Any:
         if not forgot.is_set():
             begun.wait(WAIT_S)
             assert forgot.wait(WAIT_S)
-        return hits(searcher, corpus, kept)
+        return hits(*arguments)
 
     def counted(snapshot: Any, known: Any) -> Any:
         made.append(snapshot.version)
@@ -342,7 +343,7 @@ def test_searches_during_which_a_document_is_forgotten_take_up_the_next_version_
     with open_index(small_index.path) as searcher, ThreadPoolExecutor(searches) as others:
         before = searcher.search("zebra", mode="bm25").version
         monkeypatch.setattr(corpora, "open_cover", counted)
-        monkeypatch.setattr(Searcher, "_hits", late)
+        monkeypatch.setattr(searching, "hits_of", late)
         asked = [others.submit(contents, searcher) for _ in range(searches)]
         begun.wait(WAIT_S)
         forgotten(small_index.path)

@@ -1,11 +1,14 @@
 """Documents that the embedding model can't read are found by their words, and say so."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from pincite.retrieval.filters import Filters
 from pincite.retrieval.ranking import LEG_DEPTH, hybrid_ranking
 from pincite.retrieval.searcher import open_index
+from pincite.retrieval.spread import spread_of
 from tests.retrieval.plain import lexical_of, vectors_of
 
 
@@ -23,7 +26,7 @@ def test_an_unread_document_takes_no_place_in_the_dense_leg(small_index, minilm,
     assert list(hits) == ["насос синій", "a pump"]  # no word of "ворота" was asked for
     found = hits["насос синій"]
     assert (found.dense_rank, found.bm25_rank, found.encoder_fit) == (None, 1, False)
-    assert found.score == pytest.approx(2 / 61)
+    assert found.score == pytest.approx(1 / 2.2, abs=0.02)  # its words alone
     assert found.cosine_distance == pytest.approx(0.1, abs=2.0**-11)  # of float16
     assert (hits["a pump"].dense_rank, hits["a pump"].encoder_fit) == (1, True)
     assert [hit.content for hit in dense] == ["ворота", "насос синій", "a pump"]
@@ -55,9 +58,11 @@ def test_top_k_stays_a_prefix_with_unread_rows(share: float) -> None:
     scores = np.where(draw.random(rows) < 0.2, 0.0, draw.integers(1, 50, rows).astype(np.float64))
     unread = draw.random(rows) < share
     query, vectors, lexical = matrix[0], vectors_of(matrix), lexical_of(scores)
-    longest = hybrid_ranking(query, vectors, lexical, rows + 5, None, unread)
+    spread = spread_of(query, vectors.of(np.flatnonzero(~unread)))
+    ranking = partial(hybrid_ranking, query, vectors, lexical, spread=spread, unread=unread)
+    longest = ranking(rows + 5)
     for k in (1, 50, LEG_DEPTH, LEG_DEPTH + 1, 2 * LEG_DEPTH, rows - 1):
-        found = hybrid_ranking(query, vectors, lexical, k, None, unread)
+        found = ranking(k)
         assert found[:k] == longest[:k]
     keys = [(-one.score, one.row) for one in longest]
     assert keys == sorted(set(keys))

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pincite.encoders.models import resolve_model
+from pincite.encoders.sentences import sentence_cuts
 from pincite.encoders.wordpieces import WordPieces
 from pincite.schemas.records import Block, Extraction
 from pincite.schemas.settings import DEFAULT_MODEL
 from pincite.storage.runs.invariants import coverage_problems
 from pincite.tasks.chunking.chunk import chunk
 from pincite.tasks.chunking.sections import LONGEST_TITLE
-from pincite.tasks.chunking.sentences import sentence_cuts
 from pincite.tasks.chunking.structural import structural_chunks
 from tests.tasks.chunking.documents import document, documents, markdown, uncovered
 

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from pincite.tasks.chunking.sentences import sentence_cuts
+from pincite.encoders.sentences import sentence_cuts
 
 
 def sentences(text):

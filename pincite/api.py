@@ -68,7 +68,9 @@ class CheckedAnswer:
     threshold: float
     doubt: str  # why the threshold may not fit this index, "" when it does
     refusal: Refusal  # why it was refused, "" when it was not
-    evidence: float | None  # how likely it is that the passages answer, from 0 to 1; None where it was not measured
+    evidence: (
+        float | None
+    )  # how likely it is that the passages answer, from 0 to 1; None where it was not measured
 
 
 def open(path: str | os.PathLike[str] = "pincite-index", settings: Settings | None = None) -> "OpenIndex":

@@ -17,10 +17,13 @@ from pathlib import Path
 from pincite.encoders.sentences import sentence_cuts
 from pincite.encoders.terms import whole_words
 from pincite.retrieval.bm25 import TermPostings, idf
+from pincite.retrieval.loaded_version import Corpus
+from pincite.retrieval.ranking import Ranked
+from pincite.retrieval.windows import Windows
 
 LOOKED_AT = 6  # passages
 LEAST_CHUNKS = 100
-"""An index of fewer has too few to tell which words are rare, so its passages are not refused by their words."""
+"""An index of fewer has too few to tell which words are rare, so no score is told."""
 WEIGHTS = Path(__file__).with_name("evidence_weights.json")
 
 
@@ -51,7 +54,7 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Of the measures less `means`, by `deviations`. `cut`: from this score on an answer is worth giving."""
+    """Of the measures less `means`, by `deviations`. `cut`: hardly any question with an answer scores lower."""
 
     means: tuple[float, ...]
     deviations: tuple[float, ...]
@@ -104,6 +107,25 @@ def score_of(found: Measures, by: Weights | None = None) -> float:
         if value is not None:
             total += weight * (value - mean) / deviation
     return 1.0 / (1.0 + math.exp(-total))
+
+
+def score_of_ranked(
+    corpus: Corpus, words: Mapping[str, float], found: Sequence[Ranked], windows: Windows
+) -> float | None:
+    """Of the first rows of a ranking by windows; None where there is nothing to look at."""
+    passages = [
+        FoundPassage(windows.text_of(one.window), one.score, _cosine(corpus, one))
+        for one in found[:LOOKED_AT]
+        if one.window is not None
+    ]
+    measured = measures(words, passages)
+    return None if measured is None else score_of(measured)
+
+
+def _cosine(corpus: Corpus, one: Ranked) -> float | None:
+    if one.cosine_distance is None or (corpus.unread is not None and corpus.unread[one.row]):
+        return None
+    return 1.0 - one.cosine_distance
 
 
 @lru_cache(maxsize=1)

@@ -20,7 +20,7 @@ from pincite.encoders.models import Model, resolve_model
 from pincite.encoders.terms import TOKENIZER
 from pincite.retrieval import bm25, dense
 from pincite.retrieval.evidence import Evidence
-from pincite.retrieval.evidence_score import LEAST_CHUNKS, LOOKED_AT, FoundPassage, measures, score_of, shipped
+from pincite.retrieval.evidence_score import LEAST_CHUNKS, LOOKED_AT, score_of_ranked, shipped
 from pincite.retrieval.filters import NO_FILTERS, Filters, check_filters, nanoseconds
 from pincite.retrieval.hits import Texts, hits_of
 from pincite.retrieval.loaded_version import Corpus
@@ -68,7 +68,8 @@ class Results:
     of the query that stand nowhere, with the words of the index that were searched in their place. `absent`: codes
     of the query that stand nowhere. `most_of_words`: what no BM25 score of this query can reach. `evidence`: how
     likely it is, from 0 to 1, that the first passages answer (`pincite.retrieval.evidence_score`); None where there
-    are no windows to look at, or fewer than 100 chunks to weigh words by. `proved`: a hit has a rare code of the question.
+    are no windows to look at, or fewer than 100 chunks to weigh words by. `proved`: a hit has a rare
+    code of the question.
     """
 
     hits: tuple[Hit, ...]
@@ -207,7 +208,7 @@ class Searcher:
             )
             evidence = words.evidence(corpus)
             uncut = best(max(most, LOOKED_AT), None, evidence) if self._grows(mode) else []
-            scored = _evidence_score(corpus, words, uncut, beside.windows)
+            scored = score_of_ranked(corpus, words.weights(corpus), uncut, beside.windows)
             if threshold is not None and scored is not None and scored >= shipped().cut:
                 evidence = evidence.with_unread(one.row for one in uncut[:MOST_PASSAGES])
             wanted = max(most, RERANK_DEPTH) if reranker else most
@@ -403,22 +404,6 @@ def _remembered(ranking: Ranking) -> Ranking:
         return known
 
     return ranked
-
-
-def _evidence_score(
-    corpus: Corpus, words: QueryWords, found: Sequence[Ranked], windows: Windows
-) -> float | None:
-    passages = [
-        FoundPassage(
-            windows.text_of(one.window),
-            one.score,
-            None if one.cosine_distance is None or one.unread else 1.0 - one.cosine_distance,
-        )
-        for one in found[:LOOKED_AT]
-        if one.window is not None
-    ]
-    measured = measures(words.weights(corpus), passages)
-    return None if measured is None else score_of(measured)
 
 
 def _best(

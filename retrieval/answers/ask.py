@@ -8,7 +8,6 @@ from typing import Literal
 
 from pincite.retrieval.answers.citations import Citation, cite, prompt_of
 from pincite.retrieval.answers.resolve import Unresolved
-from pincite.retrieval.evidence_score import shipped
 from pincite.retrieval.filters import NO_FILTERS, Filters
 from pincite.retrieval.ranking import Mode
 from pincite.retrieval.searcher import Results, Searcher
@@ -55,16 +54,16 @@ def ask(
 ) -> AskOutcome:
     """At most four passages under the threshold, as a prompt and its citations.
 
-    Without a threshold it is the one that was measured on the index, or the default one, and passages whose words
-    do not seem to answer the question are refused too (`pincite.retrieval.evidence_score`), unless one has a rare
-    code of it. Each quote is read again
+    Without a threshold it is the one that was measured on the index, or the default one. Where `pincite calibrate`
+    has also measured a least evidence score, passages that score less are refused too, unless one has a rare code of
+    the question. Each quote is read again
     from the stored text of the version that was searched. Raises what `Searcher.search` raises.
     """
     used = searcher.threshold() if threshold is None else Threshold(threshold)
     results = searcher.search(
         question, mode=mode, k=k, threshold=used.distance, filters=filters, rerank=rerank
     )
-    refusal = _refusal(results, weighed=threshold is None)
+    refusal = _refusal(results, used.evidence)
     hits = () if refusal else results.hits
     ids = [document_of(hit.chunk_id) for hit in hits]
     stored = searcher.texts(ids, results.version) if ids else {}
@@ -95,11 +94,11 @@ def ask(
     )
 
 
-def _refusal(results: Results, *, weighed: bool) -> Refusal:
+def _refusal(results: Results, least: float) -> Refusal:
     if results.refused:
         return "absent" if results.absent else "nothing"
     scored = results.evidence
-    near = weighed and scored is not None and scored < shipped().cut and not results.proved
+    near = scored is not None and scored < least and not results.proved
     return "near" if near else ""
 
 

@@ -115,9 +115,9 @@ def weighed(evidence: float, other: float, one: Grouped) -> Grouped:
 
 def test_an_evidence_score_is_set_beside_the_threshold_where_it_parts_what_the_distance_does_not() -> None:
     questions = [weighed(0.6 + n / 100, 0.1, answerable(n, 0.4, 0.41)) for n in range(10)]
-    questions += [weighed(0.1 + n / 100, 0.1, negative(n, 0.4)) for n in range(10)]
+    questions += [weighed(0.1 + n / 100, 0.1 + n / 100, negative(n, 0.4)) for n in range(10)]
     found = calibrate(questions, Costs(), default=0.675)
-    assert 0.2 < found.evidence < 0.6 and found.with_evidence is not None
+    assert 0.15 < found.evidence < 0.6 and found.with_evidence is not None
     assert found.with_evidence.cost == 0 < found.held_out.cost
     assert found.with_evidence.right.count == found.with_evidence.right.of
 

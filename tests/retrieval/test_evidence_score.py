@@ -69,6 +69,9 @@ def test_ask_refuses_what_is_near_and_has_not_the_words_once_it_was_calibrated(
         "when was the motor of the crane painted",
         "what about 4711-X paint",
     )
+    own = QuestionSet("own", "0" * 64, ())
+    with Index.open(small_index.path) as index:
+        store_calibration(index, 2, 1.9, own, {})
     with open_index(small_index.path) as searcher:
         before = [ask(searcher, one) for one in asked]
     assert [one.refusal for one in before] == ["", "", ""], "no cut is known of this index"
@@ -76,10 +79,10 @@ def test_ask_refuses_what_is_near_and_has_not_the_words_once_it_was_calibrated(
     cut = (before[0].evidence + before[1].evidence) / 2
     assert before[1].evidence < cut < before[0].evidence
     with Index.open(small_index.path) as index:
-        store_calibration(index, 2, 0.675, QuestionSet("own", "0" * 64, ()), {"evidence": cut})
+        store_calibration(index, 2, 1.9, own, {"evidence": cut})
     with open_index(small_index.path) as searcher:
         right, wrong, code = (ask(searcher, one) for one in asked)
-        assert ask(searcher, asked[1], threshold=0.675).refusal == "", "who names a threshold has chosen"
+        assert ask(searcher, asked[1], threshold=1.9).refusal == "", "who names a threshold has chosen"
     assert (right.refusal, wrong.refusal, code.refusal) == ("", "near", "")
     assert wrong.refused and wrong.prompt is None and not wrong.citations
     assert why_refused(wrong) == f'NO ANSWER: passages are near, but none seems to answer "{asked[1]}"'

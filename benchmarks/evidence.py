@@ -26,8 +26,8 @@ from pincite.evaluation.questions import read_questions
 from pincite.retrieval.evidence_score import (
     LOOKED_AT,
     WEIGHTS,
-    FoundPassage,
     Measures,
+    ScoredPassage,
     Weights,
     measures,
     score_of,
@@ -84,7 +84,9 @@ def answers(hit: Hit, question: Question) -> bool:
 
 def measured(corpus: Corpus, query: str, hits: Sequence[Hit]) -> Measures | None:
     words = word_weights(query, corpus.postings_of(whole_words(query)), len(corpus))
-    return measures(words, [FoundPassage(hit.content, hit.score, cosine_of(hit)) for hit in hits[:LOOKED_AT]])
+    return measures(
+        words, [ScoredPassage(hit.content, hit.score, cosine_of(hit)) for hit in hits[:LOOKED_AT]]
+    )
 
 
 def cosine_of(hit: Hit) -> float | None:

@@ -28,7 +28,7 @@ WEIGHTS = Path(__file__).with_name("evidence_weights.json")
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPassage:
+class ScoredPassage:
     """A passage in the order of the ranking. `cosine` is None where the model can't read its document."""
 
     text: str
@@ -71,7 +71,7 @@ def word_weights(query: str, postings: Mapping[str, TermPostings], chunks: int) 
     }
 
 
-def measures(words: Mapping[str, float], passages: Sequence[FoundPassage]) -> Measures | None:
+def measures(words: Mapping[str, float], passages: Sequence[ScoredPassage]) -> Measures | None:
     """None where there is nothing to look at: no passage, or a query without words."""
     looked_at = passages[:LOOKED_AT]
     total = sum(words.values())
@@ -114,7 +114,7 @@ def score_of_ranked(
 ) -> float | None:
     """Of the first rows of a ranking by windows; None where there is nothing to look at."""
     passages = [
-        FoundPassage(windows.text_of(one.window), one.score, _cosine(corpus, one))
+        ScoredPassage(windows.text_of(one.window), one.score, _cosine(corpus, one))
         for one in found[:LOOKED_AT]
         if one.window is not None
     ]

@@ -8,7 +8,7 @@ import pytest
 
 from pincite.encoders.embedding import Embedder
 from pincite.retrieval.answers.ask import ask, why_refused
-from pincite.retrieval.evidence_score import WEIGHTS, FoundPassage, Measures, measures, score_of, shipped
+from pincite.retrieval.evidence_score import WEIGHTS, Measures, ScoredPassage, measures, score_of, shipped
 from pincite.retrieval.searcher import open_index
 from pincite.schemas.evaluation import QuestionSet
 from pincite.schemas.settings import Settings
@@ -22,9 +22,9 @@ BOTH = "The seal is worn. It leaks, and the shaft is hot. Then the seal is repla
 
 def test_the_measures_are_the_best_of_the_passages() -> None:
     passages = [
-        FoundPassage("The shaft is hot.", 0.9, 0.4),
-        FoundPassage("The seal is worn. A ring is replaced.", 0.6, None),
-        FoundPassage("No word.", 0.3, 0.6),
+        ScoredPassage("The shaft is hot.", 0.9, 0.4),
+        ScoredPassage("The seal is worn. A ring is replaced.", 0.6, None),
+        ScoredPassage("No word.", 0.3, 0.6),
     ]
     found = measures(WORDS, passages)
     assert found is not None
@@ -70,8 +70,8 @@ def test_ask_refuses_what_is_near_and_has_not_the_words_once_it_was_calibrated(
         "what about 4711-X paint",
     )
     own = QuestionSet("own", "0" * 64, ())
-    with Index.open(small_index.path) as index:
-        store_calibration(index, 2, 1.9, own, {})
+    with Index.open(small_index.path) as index, index.snapshot() as snapshot:
+        store_calibration(index, snapshot.version, 1.9, own, {})
     with open_index(small_index.path) as searcher:
         before = [ask(searcher, one) for one in asked]
     assert [one.refusal for one in before] == ["", "", ""], "no cut is known of this index"
@@ -79,7 +79,7 @@ def test_ask_refuses_what_is_near_and_has_not_the_words_once_it_was_calibrated(
     cut = (before[0].evidence + before[1].evidence) / 2
     assert before[1].evidence < cut < before[0].evidence
     with Index.open(small_index.path) as index:
-        store_calibration(index, 2, 1.9, own, {"evidence": cut})
+        store_calibration(index, snapshot.version, 1.9, own, {"evidence": cut})
     with open_index(small_index.path) as searcher:
         right, wrong, code = (ask(searcher, one) for one in asked)
         assert ask(searcher, asked[1], threshold=1.9).refusal == "", "who names a threshold has chosen"

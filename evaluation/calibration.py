@@ -9,7 +9,7 @@ Kinds count alike, however many questions each has, so that adding easy negative
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from pincite.evaluation.distances import Grouped
@@ -52,10 +52,14 @@ class Calibrated:
     swept: tuple[MeasuredThreshold, ...]  # by threshold, on the half that it was chosen on
     held_out: MeasuredThreshold  # the chosen one, on the half that it was not
     default: MeasuredThreshold  # the founding threshold on that half, to compare
+    evidence: float = (
+        0.0  # the least evidence score; 0 where one would not pay on the half that it was not chosen on
+    )
+    with_evidence: MeasuredThreshold | None = None  # the chosen threshold and this score, on that half
 
 
 def calibrate(questions: Sequence[Grouped], costs: Costs, default: float) -> Calibrated:
-    """The threshold of least cost on one half, measured on the other.
+    """The threshold of least cost on one half, measured on the other, and then the least evidence score likewise.
 
     Raises `UsageError` when a half would have no answerable question or none that must be refused.
     """
@@ -65,7 +69,27 @@ def calibrate(questions: Sequence[Grouped], costs: Costs, default: float) -> Cal
     swept = tuple(_measured(point, costs) for point in sweep(tuning, thresholds))
     threshold = _cheapest(swept)
     chosen, founding = sweep(held_out, [threshold, default])
-    return Calibrated(threshold, costs, swept, _measured(chosen, costs), _measured(founding, costs))
+    found = Calibrated(threshold, costs, swept, _measured(chosen, costs), _measured(founding, costs))
+    evidence = _least_evidence(tuning, threshold, costs)
+    both = _with_evidence(held_out, threshold, evidence, costs)
+    pays = evidence > 0 and both.cost < found.held_out.cost
+    return replace(found, evidence=evidence, with_evidence=both) if pays else found
+
+
+def _least_evidence(found: Sequence[Distances], threshold: float, costs: Costs) -> float:
+    """The evidence score of least cost beside the threshold; 0 where none costs less than none."""
+    scores = sorted(
+        {one for each in found for one in (each.evidence, each.evidence_other) if one is not None}
+    )
+    tried = [0.0, *(round((low + high) / 2, 4) for low, high in pairwise(scores))]
+    return min(tried, key=lambda least: (_with_evidence(found, threshold, least, costs).cost, least))
+
+
+def _with_evidence(
+    found: Sequence[Distances], threshold: float, least: float, costs: Costs
+) -> MeasuredThreshold:
+    (point,) = sweep([one.from_evidence(least) for one in found], [threshold])
+    return _measured(point, costs)
 
 
 def split(questions: Sequence[Grouped]) -> tuple[list[Distances], list[Distances]]:

@@ -1,6 +1,6 @@
 """How far each question of a set is from what it finds: what a threshold is chosen by."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pincite.evaluation.checking import check_snapshot, sound
 from pincite.evaluation.evaluated_index import open_subject
@@ -43,7 +43,15 @@ def measure_distances(
     found = []
     for question, vector in zip(judged, subject.embed(judged) if judged else (), strict=True):
         listed = subject.ranker.rank(question.question, vector, (mode,))[mode]
-        distances = distances_of(question, listed, evidence.get(question.id, frozenset()))
+        right = evidence.get(question.id, frozenset())
+        distances = distances_of(question, listed, right)
+        if mode == "hybrid":
+            ranker = subject.ranker
+            distances = replace(
+                distances,
+                evidence=ranker.evidence(question.question, listed),
+                evidence_other=ranker.evidence(question.question, listed, right),
+            )
         group = repr(ground_truth(question)) if question.answerable else question.id
         found.append(Grouped(distances, group))
     return Far(tuple(found), tuple(faults), tuple(unjudged))

@@ -6,7 +6,7 @@ are handed over (section 6 of the spec).
 
 from bisect import insort
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,6 +30,17 @@ class Distances:
     nearest: float | None
     nearest_other: float | None  # with the evidence hidden; of an unanswerable question as `nearest`
     right: tuple[tuple[float, float], ...]  # thresholds in (low, high] hand over a correct passage
+    evidence: float | None = None  # the evidence score; None where it was not measured
+    evidence_other: float | None = None  # with the evidence hidden
+
+    def from_evidence(self, least: float) -> "Distances":
+        """As if nothing were found where the evidence score is less."""
+        found = self
+        if self.evidence is not None and self.evidence < least:
+            found = replace(found, nearest=None, right=())
+        if self.evidence_other is not None and self.evidence_other < least:
+            found = replace(found, nearest_other=None)
+        return found
 
     def answered(self, threshold: float) -> bool:
         return self.nearest is not None and self.nearest < threshold

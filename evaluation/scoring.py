@@ -16,6 +16,7 @@ from pincite.evaluation.passages import Ground
 from pincite.evaluation.refusal import Distances, right_between
 from pincite.evaluation.statistics import clustered_mean, share
 from pincite.retrieval import dense
+from pincite.retrieval.evidence_score import LEAST_CHUNKS, score_of_ranked
 from pincite.retrieval.loaded_version import Corpus
 from pincite.retrieval.near_duplicates import Likeness
 from pincite.retrieval.ranking import (
@@ -30,6 +31,7 @@ from pincite.retrieval.ranking import (
     rrf_ranking,
 )
 from pincite.retrieval.rerank import RERANK_DEPTH, Reranker, reordered, score
+from pincite.retrieval.threshold import MOST_PASSAGES
 from pincite.retrieval.widening import query_words
 from pincite.retrieval.windows import LOOKED_AT, Windows
 from pincite.schemas.evaluation import Cost, Question, QuestionOutcome, Strategy, StrategyScores
@@ -151,6 +153,18 @@ class Ranker:
             else:
                 same.setdefault(twin, []).append(one.row)
         return [one._replace(folded=tuple(same[row])) if row in same else one for row, one in kept.items()]
+
+    def evidence(
+        self, query: str, listed: QuestionRanking, without: frozenset[int] = frozenset()
+    ) -> float | None:
+        """The evidence score of what a question finds; None without windows. A rare code is evidence enough."""
+        found = [one for one in listed.kept if one.row not in without]
+        if self._windows is None or len(self._corpus) < LEAST_CHUNKS:
+            return None
+        if any(one.proved for one in found[:MOST_PASSAGES]):
+            return 1.0
+        weights = query_words(query, self._corpus).weights(self._corpus)
+        return score_of_ranked(self._corpus, weights, found, self._windows)
 
     def rerank(self, query: str, listed: QuestionRanking, reranker: Reranker) -> list[int]:
         """The rows of the first 20 after the cross-encoder, which reads the first 25, as a search would."""

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from pincite.flows.settings import load_settings
-from pincite.retrieval.answers.ask import ask
+from pincite.retrieval.answers.ask import Refusal, ask
 from pincite.retrieval.answers.citations import Citation
 from pincite.retrieval.answers.resolve import Unresolved, resolve
 from pincite.retrieval.filters import NO_FILTERS, Filters
@@ -60,13 +60,17 @@ class CheckedAnswer:
     """What a question found, and what a model made of it."""
 
     text: str | None  # None where nothing was found, or where the settings name no endpoint
-    refused: bool  # no passage lies under the threshold: no model was called
+    refused: bool  # nothing found answers: no model was called
     citations: tuple[Citation, ...]  # by the numbers that the answer uses, the first is [1]
     cited: tuple[int, ...]  # numbers that the answer uses, in the order of their first use
     unresolved: tuple[Unresolved, ...]  # numbers, claims, links and quotes without a source
     prompt: str | None  # what a model is given
     threshold: float
     doubt: str  # why the threshold may not fit this index, "" when it does
+    refusal: Refusal  # why it was refused, "" when it was not
+    evidence: (
+        float | None
+    )  # how likely it is that the passages answer, from 0 to 1; None where it was not measured
 
 
 def open(path: str | os.PathLike[str] = "pincite-index", settings: Settings | None = None) -> "OpenIndex":
@@ -214,6 +218,8 @@ class OpenIndex:
             prompt=asked.prompt,
             threshold=asked.threshold,
             doubt=asked.doubt,
+            refusal=asked.refusal,
+            evidence=asked.evidence,
         )
 
     def cite(self, passage: str, *, context: int = 300) -> "DocumentPassage":

@@ -6,7 +6,7 @@ can't read passes none.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pincite.encoders.terms import whole_words
@@ -25,6 +25,12 @@ class Evidence:
 
     proved: frozenset[int]
     unread: Mask | None
+
+    def with_unread(self, rows: Iterable[int]) -> "Evidence":
+        """These rows are proved too, where the model can't read them: their words must decide."""
+        if self.unread is None:
+            return self
+        return Evidence(self.proved | {row for row in rows if self.unread[row]}, self.unread)
 
     def marked(self, ranked: list[Ranked]) -> list[Ranked]:
         """The list with what a threshold must know of each row."""

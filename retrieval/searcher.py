@@ -20,6 +20,7 @@ from pincite.encoders.models import Model, resolve_model
 from pincite.encoders.terms import TOKENIZER
 from pincite.retrieval import bm25, dense
 from pincite.retrieval.evidence import Evidence
+from pincite.retrieval.evidence_score import LEAST_CHUNKS, LOOKED_AT, score_of_ranked, shipped
 from pincite.retrieval.filters import NO_FILTERS, Filters, check_filters, nanoseconds
 from pincite.retrieval.hits import Texts, hits_of
 from pincite.retrieval.loaded_version import Corpus
@@ -39,7 +40,8 @@ from pincite.retrieval.threshold import MOST_PASSAGES, Threshold, threshold_of, 
 from pincite.retrieval.tie_order import Mask
 from pincite.retrieval.version_holder import Versions
 from pincite.retrieval.widening import QueryWords, query_words
-from pincite.retrieval.windows import LOOKED_AT, Windows
+from pincite.retrieval.windows import LOOKED_AT as GROWN
+from pincite.retrieval.windows import Windows
 from pincite.schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch, UsageError
 from pincite.schemas.records import Hit
 from pincite.schemas.settings import Settings
@@ -64,7 +66,10 @@ class Results:
     `refused`: a threshold was given and no passage lay under it. `searched`: chunks that passed the filters.
     `shares`: of each hit, where they were asked for, the terms of which its BM25 score is the sum. `widened`: words
     of the query that stand nowhere, with the words of the index that were searched in their place. `absent`: codes
-    of the query that stand nowhere. `most_of_words`: what no BM25 score of this query can reach.
+    of the query that stand nowhere. `most_of_words`: what no BM25 score of this query can reach. `evidence`: how
+    likely it is, from 0 to 1, that the first passages answer (`pincite.retrieval.evidence_score`); None where there
+    are no windows to look at, or fewer than 100 chunks to weigh words by. `proved`: a hit has a rare
+    code of the question.
     """
 
     hits: tuple[Hit, ...]
@@ -75,6 +80,8 @@ class Results:
     widened: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
     most_of_words: float = 0.0
+    evidence: float | None = None
+    proved: bool = False
 
 
 def open_index(path: Path, settings: Settings = _DEFAULTS, version: int | None = None) -> Searcher:
@@ -100,6 +107,9 @@ class _Beside:
     likeness: Likeness
     windows: Windows
     texts: Texts
+
+    def apart(self, kept: list[Ranked]) -> list[Ranked]:
+        return apart_from_better(kept, self.windows, self.corpus.document_numbers)
 
 
 class Searcher:
@@ -190,17 +200,22 @@ class Searcher:
             words = query_words(query, corpus) if _tokenized(corpus) else QueryWords(query, {}, {})
             ranking, lexical = self._ranking(corpus, words, mode, among, vector)
             beside = self._beside_of(corpus)
-            kept = _best(
-                ranking,
-                evidence=words.evidence(corpus),
-                wanted=max(most, RERANK_DEPTH) if reranker else most,
-                threshold=threshold,
+            best = partial(
+                _best,
+                _remembered(ranking),
                 likeness=beside.likeness if fold_duplicates else None,
-                apart=partial(
-                    apart_from_better, windows=beside.windows, document_numbers=corpus.document_numbers
-                )
-                if self._grows(mode)
-                else None,
+                apart=beside.apart if self._grows(mode) else None,
+            )
+            evidence = words.evidence(corpus)
+            uncut = best(max(most, LOOKED_AT), None, evidence) if self._grows(mode) else []
+            scored = score_of_ranked(corpus, words.weights(corpus), uncut, beside.windows)
+            if threshold is not None and scored is not None and scored >= shipped().cut:
+                evidence = evidence.with_unread(one.row for one in uncut[:MOST_PASSAGES])
+            wanted = max(most, RERANK_DEPTH) if reranker else most
+            kept = (
+                uncut[:most]
+                if uncut and threshold is None and not reranker
+                else best(wanted, threshold, evidence)
             )
             if reranker:
                 kept = _reranked(corpus, query, kept, reranker)
@@ -214,6 +229,8 @@ class Searcher:
                 widened={} if mode == "dense" else words.widened,
                 absent=words.absent if words.words else (),
                 most_of_words=lexical.most if lexical else 0.0,
+                evidence=scored if len(corpus) >= LEAST_CHUNKS else None,
+                proved=any(one.proved for one in kept[:most]),
             )
 
         return self._versions.ask(found)
@@ -271,7 +288,7 @@ class Searcher:
             return lambda depth: hybrid(depth, spread, looked_at, corpus.unread), lexical
         windows = self._beside_of(corpus).windows
         return lambda depth: ranked_by_windows(
-            hybrid(max(depth, LOOKED_AT), spread, looked_at, corpus.unread), lexical, windows, among
+            hybrid(max(depth, GROWN), spread, looked_at, corpus.unread), lexical, windows, among
         ), lexical
 
     def _lexical(self, words: QueryWords, corpus: Corpus, among: Mask | None) -> bm25.BM25Scores:
@@ -375,12 +392,27 @@ def _tokenized(corpus: Corpus) -> bool:
     return corpus.space.tokenizer == TOKENIZER
 
 
+def _remembered(ranking: Ranking) -> Ranking:
+    """A ranking that is asked again only where it must go deeper."""
+    known: list[Ranked] = []
+    deepest = 0
+
+    def ranked(depth: int) -> list[Ranked]:
+        nonlocal known, deepest
+        if depth > deepest and len(known) >= deepest:
+            known, deepest = ranking(depth), depth
+        return known
+
+    return ranked
+
+
 def _best(
     ranking: Ranking,
     wanted: int,
     threshold: float | None,
-    likeness: Likeness | None,
     evidence: Evidence,
+    *,
+    likeness: Likeness | None,
     apart: Callable[[list[Ranked]], list[Ranked]] | None,
 ) -> list[Ranked]:
     """The first `wanted` rows under the threshold, near-duplicates folded, windows without what better ones show.

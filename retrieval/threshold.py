@@ -17,11 +17,19 @@ MOVED_AWAY = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A threshold in cosine distance; `warning` says why it may not fit the index, "" when it does."""
+    """A threshold in cosine distance, and the least evidence score; `warning`: why they may not fit, "" when they do.
+
+    0 is no evidence score: none is known for an index before `pincite calibrate` has measured it.
+    """
 
     distance: float
     calibration: Calibration | None = None
     warning: str = ""
+
+    @property
+    def evidence(self) -> float:
+        least = self.calibration.report.get("evidence", 0.0) if self.calibration else 0.0
+        return least if isinstance(least, float) else 0.0
 
 
 def threshold_of(index: Index, version: int | None = None) -> Threshold:

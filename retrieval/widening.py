@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pincite.encoders.terms import terms, whole_words
 from pincite.retrieval.bm25 import TermPostings
 from pincite.retrieval.evidence import Evidence, absent_codes, evidence_of
+from pincite.retrieval.evidence_score import word_weights
 from pincite.retrieval.loaded_version import Corpus
 
 _QUOTES = frozenset('"“”„«»\u201f')
@@ -28,6 +29,10 @@ class QueryWords:
     def absent(self) -> tuple[str, ...]:
         """Codes of the query that stand nowhere."""
         return absent_codes(self.query, self.words)
+
+    def weights(self, corpus: Corpus) -> dict[str, float]:
+        """What each word of the query weighs."""
+        return word_weights(self.query, self.words, len(corpus))
 
     def evidence(self, corpus: Corpus) -> Evidence:
         return evidence_of(self.query, self.words, len(corpus), corpus.unread)

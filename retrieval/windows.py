@@ -4,7 +4,7 @@ A chunk that ends between a question's two halves is found by one of them; its w
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -71,6 +71,11 @@ class Windows:
         chunk = self._corpus.chunk_text(row)
         return Window(chunk.start, chunk.end, chunk.start, chunk.end, (row, row), {}, 0)
 
+    def text_of(self, window: Window) -> str:
+        """What a window shows. The white space between two chunks is not known here."""
+        first, last = window.rows
+        return _within(self._corpus, range(first, last + 1), window.start, window.end)
+
     def terms_of(self, rows: Rows, grown: Sequence[Window]) -> list[Grown]:
         """The windows of these rows as BM25 counts them: the mean window as long as the mean chunk."""
         scaled = self._lengths(rows, grown) * self._scale
@@ -111,14 +116,14 @@ def _grown(corpus: Corpus, row: int, among: Mask | None) -> Window:
         start, end = min(start, edge), max(end, edge)
         rows.add(lent_by)
         sides.append(side)
-    terms = Counter(passage_terms(_beyond(corpus, rows - {row}, start, end)))
+    terms = Counter(passage_terms(_within(corpus, sorted(rows - {row}), start, end)))
     return Window(start, end, chunk.start, chunk.end, (min(rows), max(rows)), terms, terms.total())
 
 
-def _beyond(corpus: Corpus, rows: Set[int], start: int, end: int) -> str:
-    """What chunks have in `[start, end)`. The white space between two is not known here."""
-    lenders = map(corpus.chunk_text, sorted(rows))
-    return "\n\n".join(one.content[max(0, start - one.start) : end - one.start] for one in lenders)
+def _within(corpus: Corpus, rows: Iterable[int], start: int, end: int) -> str:
+    """What chunks have in `[start, end)`."""
+    parts = map(corpus.chunk_text, rows)
+    return "\n\n".join(one.content[max(0, start - one.start) : max(0, end - one.start)] for one in parts)
 
 
 Edge = tuple[int, int]

@@ -12,12 +12,10 @@ from pincite.dashboard.api.addresses import passage_address
 from pincite.dashboard.api.models import AskBody, AskResult, ServedCitation
 from pincite.dashboard.http.problems import WRITES, described, http_problem, problem_of, response_of
 from pincite.dashboard.state.serving import Asking, Served, Serving
-from pincite.retrieval.answers.ask import AskOutcome
+from pincite.retrieval.answers.ask import AskOutcome, why_refused
 from pincite.retrieval.answers.ask import ask as ask_index
 from pincite.retrieval.answers.llm_client import Endpoint, stream_answer
 from pincite.retrieval.answers.resolve import resolve
-from pincite.retrieval.threshold import no_answer
-from pincite.schemas.display import one_line
 from pincite.schemas.errors import AnswerFailed
 
 EVENTS = "text/event-stream"
@@ -80,7 +78,10 @@ def _result(asked: AskOutcome, answer: str | None) -> AskResult:
     return AskResult(
         question=asked.question,
         refused=asked.refused,
-        message=no_answer(one_line(asked.question), asked.threshold) if asked.refused else None,
+        message=why_refused(asked) if asked.refused else None,
+        refusal=asked.refusal or None,
+        evidence=asked.evidence,
+        absent=list(asked.absent),
         answer=answer,
         prompt=asked.prompt,
         citations=list(_citations(asked)),

@@ -89,6 +89,11 @@ class SearchResult(BaseModel):
     message: str | None = Field(description="NO ANSWER, or that nothing passed the filters")
     version: int = Field(description="of the index")
     searched: int = Field(description="passages that passed the filters")
+    evidence: float | None = Field(description="how likely it is that the passages answer, from 0 to 1")
+    widened: dict[str, list[str]] = Field(
+        description="words that stand nowhere, and what was searched for them"
+    )
+    absent: list[str] = Field(description="codes of the query that stand nowhere in the index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,11 @@ class AskResult(BaseModel):
     question: str
     refused: bool
     message: str | None = Field(description="the NO ANSWER line of a refusal")
+    refusal: Literal["absent", "nothing", "near"] | None = Field(
+        description="why: a code of the question stands nowhere, nothing is like it, or what is near does not answer"
+    )
+    evidence: float | None = Field(description="how likely it is that the passages answer, from 0 to 1")
+    absent: list[str] = Field(description="codes of the question that stand nowhere in the index")
     answer: str | None = Field(description="of the model; null without an endpoint")
     prompt: str | None
     citations: list[ServedCitation]

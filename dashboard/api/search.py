@@ -45,6 +45,9 @@ async def search(body: SearchBody, served: Served) -> SearchResult:
         message=_message(body, results),
         version=results.version,
         searched=results.searched,
+        evidence=results.evidence,
+        widened={word: list(found) for word, found in results.widened.items()},
+        absent=list(results.absent),
     )
 
 

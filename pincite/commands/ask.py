@@ -26,7 +26,7 @@ from pincite.console import (
 from pincite.flows.settings import load_settings
 from pincite.output import check_target, write_whole
 from pincite.retrieval.answers.annotations import annotation, annotation_page
-from pincite.retrieval.answers.ask import AskOutcome
+from pincite.retrieval.answers.ask import AskOutcome, why_refused
 from pincite.retrieval.answers.ask import ask as ask_index
 from pincite.retrieval.answers.citations import Citation
 from pincite.retrieval.answers.llm_client import KEY_VARIABLE, Endpoint, endpoint_of, stream_answer
@@ -83,7 +83,7 @@ def ask(
     if asked.refused:
         if json:
             _print_json(asked, None, None)
-        say_no(question, asked.threshold, asked.searched, filters, json=json, absent=asked.absent)
+        say_no(why_refused(asked), asked.searched, filters, refused=True, json=json, absent=asked.absent)
         raise typer.Exit(ExitCode.NO_ANSWER)
     if annotations is not None:
         _write_annotations(annotations, asked)
@@ -115,6 +115,8 @@ def _print_json(
             "question": asked.question,
             "answer": answer,
             "refused": asked.refused,
+            "refusal": asked.refusal or None,
+            "evidence": asked.evidence,
             "absent": list(asked.absent),
             "prompt": asked.prompt,
             "citations": [asdict(one) for one in asked.citations],

@@ -41,8 +41,8 @@ def calibrate_index(
 ) -> None:
     """Choose the threshold under which passages answer, on one half of the questions; report on the other.
 
-    `pincite ask` uses it from then on. Wrong answers are counted by kind of negative, and with each question's
-    evidence hidden.
+    `pincite ask` uses it from then on, and beside it the least evidence score, where one helps. Wrong
+    answers are counted by kind of negative, and with each question's evidence hidden.
     """
     asked = read_questions(questions)
     settings = load_settings()
@@ -73,6 +73,8 @@ def _report(chosen: Calibrated, far: Far, asked: QuestionSet, mode: str) -> dict
         "unjudged": list(far.unjudged),
         "held_out": asdict(chosen.held_out),
         "default": asdict(chosen.default),
+        "evidence": chosen.evidence,
+        "with_evidence": asdict(chosen.with_evidence) if chosen.with_evidence else None,
         "swept": [asdict(one) for one in chosen.swept],
     }
 
@@ -84,10 +86,14 @@ def _print(chosen: Calibrated, kept: bool, at: Path) -> None:
     print_table([*_COLUMNS, *wrong], [_row(one, chosen.threshold, kinds) for one in _thinned(chosen)])
     say("\nOn the other half, with 95 % Wilson intervals:")
     held = {"chosen": chosen.held_out, "default": chosen.default}
+    if chosen.with_evidence:
+        held[f"chosen, evidence from {chosen.evidence:g}"] = chosen.with_evidence
     for name, one in held.items():
         say(f"{name}: threshold {one.threshold:g}, cost {one.cost:.3f}")
         for what, share in _lines(one):
             say(f"  {what}: {_interval(share)}")
+    if not chosen.evidence:
+        say("\nNo evidence score is set: beside the threshold none costs less on the other half.")
     costs = chosen.costs
     say(
         f"\nThreshold {chosen.threshold:g}: the least cost, with a wrong answer at {costs.bluff:g} and a wrong "

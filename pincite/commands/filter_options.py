@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pincite.console import complain, one_line, say
+from pincite.console import complain, say
 
 if TYPE_CHECKING:  # the help of a command needs no library of the search
     from pincite.retrieval.filters import Filters
@@ -80,20 +80,19 @@ def with_filters(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def say_no(
-    query: str,
-    threshold: float | None,
+    line: str,
     searched: int,
     filters: "Filters",
     *,
+    refused: bool,
     json: bool,
     absent: Sequence[str] = (),
 ) -> None:
-    """Says that nothing was found, and on stderr whether the filters left nothing to search.
+    """Says by this line that nothing was found, and on stderr whether the filters left nothing to search.
 
     A refusal is the answer: it stands alone on stdout, as the contract writes it, unless JSON stands there.
     """
     from pincite.retrieval.filters import NO_FILTERS
-    from pincite.retrieval.threshold import no_answer
 
     for word in absent:
         complain(f"{word} occurs nowhere in the index")
@@ -104,9 +103,7 @@ def say_no(
                 "a document whose language could not be told, or that was indexed before languages were told and "
                 "not read since, is found with --language unknown"
             )
-    if threshold is None:
-        complain(f'nothing found for "{one_line(query)}"')
-    elif json:
-        complain(no_answer(one_line(query), threshold))
+    if refused and not json:
+        say(line)
     else:
-        say(no_answer(one_line(query), threshold))
+        complain(line)

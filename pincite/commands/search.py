@@ -46,6 +46,7 @@ def search(
     """Find passages; each comes with the place where it stands."""
     from pincite.flows.settings import load_settings
     from pincite.retrieval.searcher import Searcher
+    from pincite.retrieval.threshold import no_answer
     from pincite.storage.snapshots.index import Index
 
     settings = load_settings()
@@ -65,6 +66,7 @@ def search(
                 "searched": results.searched,
                 "widened": {word: list(found) for word, found in results.widened.items()},
                 "absent": list(results.absent),
+                "evidence": results.evidence,
             }
         )
     else:
@@ -73,7 +75,11 @@ def search(
         for hit in results.hits:
             _show(hit, settings.ocr.low_confidence)
     if not results.hits:
-        say_no(query, threshold, results.searched, filters, json=json, absent=results.absent)
+        line = f'nothing found for "{one_line(query)}"'
+        if threshold is not None:
+            line = no_answer(one_line(query), threshold)
+        refused = threshold is not None
+        say_no(line, results.searched, filters, refused=refused, json=json, absent=results.absent)
         raise typer.Exit(ExitCode.NO_ANSWER)
 
 

@@ -1,5 +1,6 @@
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -106,3 +107,24 @@ def test_phrasings_of_one_needle_stay_in_one_half_and_no_question_is_lost(
 def test_what_can_not_decide_is_refused(questions: list[Grouped], costs: Costs, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         calibrate(questions, costs, default=0.675)
+
+
+def weighed(evidence: float, other: float, one: Grouped) -> Grouped:
+    return Grouped(replace(one.distances, evidence=evidence, evidence_other=other), one.group)
+
+
+def test_an_evidence_score_is_set_beside_the_threshold_where_it_parts_what_the_distance_does_not() -> None:
+    questions = [weighed(0.6 + n / 100, 0.1, answerable(n, 0.4, 0.41)) for n in range(10)]
+    questions += [weighed(0.1 + n / 100, 0.1 + n / 100, negative(n, 0.4)) for n in range(10)]
+    found = calibrate(questions, Costs(), default=0.675)
+    assert 0.15 < found.evidence < 0.6 and found.with_evidence is not None
+    assert found.with_evidence.cost == 0 < found.held_out.cost
+    assert found.with_evidence.right.count == found.with_evidence.right.of
+
+
+def test_no_evidence_score_is_set_where_it_does_not_pay_on_the_other_half() -> None:
+    assert calibrate(CLEAR, Costs(), default=0.675).evidence == 0, "there is nothing left to gain"
+    questions = [weighed(0.5, 0.5, answerable(n, 0.4, 0.41)) for n in range(10)]
+    questions += [weighed(0.5, 0.5, negative(n, 0.4)) for n in range(10)]
+    found = calibrate(questions, Costs(), default=0.675)
+    assert found.evidence == 0 and found.with_evidence is None

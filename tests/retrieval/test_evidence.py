@@ -37,5 +37,11 @@ def test_a_common_code_is_no_evidence(small_index, minilm: Embedder) -> None:
 def test_a_distance_of_a_document_that_the_model_can_not_read_admits_nothing(
     small_index, minilm: Embedder
 ) -> None:
-    small_index.write({"a.txt": ["насос протікає"]}, unread=["a.txt"])
-    assert searched(small_index, minilm, "насос", threshold=1.9).refused
+    small_index.write({"a.txt": ["насос протікає"], "b.txt": ["клапан закрито"]}, unread=["a.txt", "b.txt"])
+    assert searched(small_index, minilm, "хто міняє старий насос взимку", threshold=1.9).refused
+
+
+def test_words_admit_a_document_that_the_model_can_not_read(small_index, minilm: Embedder) -> None:
+    small_index.write({"a.txt": ["насос протікає"], "b.txt": ["клапан закрито"]}, unread=["a.txt", "b.txt"])
+    found = searched(small_index, minilm, "насос протікає", threshold=0.1)
+    assert [hit.document for hit in found.hits] == ["a.txt"]

@@ -85,7 +85,7 @@ class Ranker:
         if not len(corpus):
             return {mode: QuestionRanking([], []) for mode in modes}
         words = query_words(query, corpus)
-        lexical, evidence = corpus.lexical(words.terms), words.evidence(corpus)
+        lexical, evidence = words.lexical(corpus), words.evidence(corpus)
         live = None if corpus.every_row_lives else corpus.live
         spread = corpus.spread(vector)
 

@@ -4,7 +4,7 @@ score = sum over query terms of idf(t) * f(k1+1) / (f + k1(1 - b + b|d|/avgdl))
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -108,8 +108,12 @@ class BM25Scores:
         corpus: Statistics,
         order: Order = as_numbered,
         among: Mask | None = None,
+        halved: Set[str] = frozenset(),
     ) -> None:
-        """`postings` of all rows that count in the statistics; with `among` the other rows score 0."""
+        """`postings` of all rows that count in the statistics; with `among` the other rows score 0.
+
+        Terms of `halved` count half.
+        """
         self._norms = corpus.norms
         self._avgdl = corpus.avgdl
         self._order = order
@@ -118,7 +122,7 @@ class BM25Scores:
         for term in query:
             repeats[term] = repeats.get(term, 0) + 1
         self._terms = [
-            _term(term, times, postings[term], corpus.N)
+            _term(term, times, postings[term], corpus.N, 0.5 if term in halved else 1.0)
             for term, times in repeats.items()
             if term in postings and len(postings[term].rows)
         ]
@@ -222,8 +226,8 @@ class BM25Scores:
         return fresh
 
 
-def _term(term: str, repeats: int, postings: TermPostings, N: int) -> _Term:
-    weight = repeats * idf(len(postings.rows), N)
+def _term(term: str, repeats: int, postings: TermPostings, N: int, counts: float) -> _Term:
+    weight = counts * repeats * idf(len(postings.rows), N)
     return _Term(
         term, repeats, postings, weight, weight * (K1 + 1.0) * postings.most / (postings.most + _LEAST_NORM)
     )

@@ -8,7 +8,7 @@ the question that are rare. Weights and their training set stand in `evidence_we
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import astuple, dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -79,13 +79,13 @@ def measures(words: Mapping[str, float], passages: Sequence[ScoredPassage]) -> M
         return None
     covered, sentence = 0.0, 0.0
     for one in looked_at:
-        shares = [_weight(words, part) / total for part in _sentences(one.text)]
-        sentence = max(sentence, *shares)
-        covered = max(covered, _weight(words, one.text) / total)
+        having = [words.keys() & set(whole_words(part)) for part in _sentences(one.text)]
+        sentence = max(sentence, *(_weight(words, some) for some in having))
+        covered = max(covered, _weight(words, set().union(*having)))
     cosines = [one.cosine for one in looked_at if one.cosine is not None]
     others = [one.score for one in looked_at[1:]]
     ahead = looked_at[0].score - sum(others) / len(others) if others else looked_at[0].score
-    return Measures(covered, sentence, max(cosines, default=None), max(0.0, min(1.0, ahead)))
+    return Measures(covered / total, sentence / total, max(cosines, default=None), max(0.0, min(1.0, ahead)))
 
 
 def _sentences(text: str) -> list[str]:
@@ -93,8 +93,8 @@ def _sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in pairwise(bounds)]
 
 
-def _weight(words: Mapping[str, float], text: str) -> float:
-    return sum(words[word] for word in words.keys() & set(whole_words(text)))
+def _weight(words: Mapping[str, float], some: Set[str]) -> float:
+    return sum(words[word] for word in sorted(some))
 
 
 def score_of(found: Measures, by: Weights | None = None) -> float:

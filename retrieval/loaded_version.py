@@ -119,14 +119,23 @@ class Corpus:
         """What BM25 knows: of live chunks alone."""
         return bm25.statistics(self.lengths, None if self.every_row_lives else self.live)
 
-    def lexical(self, terms: Sequence[str], among: Mask | None = None) -> bm25.BM25Scores:
-        """The BM25 scores for the terms of a query. Raises `IndexBroken` for a posting without its chunk."""
+    def lexical(
+        self, terms: Sequence[str], among: Mask | None = None, halved: Set[str] = frozenset()
+    ) -> bm25.BM25Scores:
+        """The BM25 scores for the terms of a query, of which those `halved` count half.
+
+        Raises `IndexBroken` for a posting without its chunk.
+        """
         postings = {term: self._postings_of(term) for term in dict.fromkeys(terms)}
-        return bm25.BM25Scores(terms, postings, self.statistics, self.order, among)
+        return bm25.BM25Scores(terms, postings, self.statistics, self.order, among, halved)
 
     def postings_of(self, terms: Sequence[str]) -> dict[str, bm25.TermPostings]:
         """The live postings of each term; without rows for a term of no chunk."""
         return {term: self._postings_of(term) for term in dict.fromkeys(terms)}
+
+    def rows_of(self, term: str) -> bm25.Counts:
+        """The live rows that have a term."""
+        return self._postings_of(term).rows
 
     def spelled_alike(self, word: str) -> tuple[str, ...]:
         """Terms of the index that differ from a word in accents, or in ae for ä, alone; sorted."""

@@ -65,11 +65,11 @@ class Results:
 
     `refused`: a threshold was given and no passage lay under it. `searched`: chunks that passed the filters.
     `shares`: of each hit, where they were asked for, the terms of which its BM25 score is the sum. `widened`: words
-    of the query that stand nowhere, with the words of the index that were searched in their place. `absent`: codes
-    of the query that stand nowhere. `most_of_words`: what no BM25 score of this query can reach. `evidence`: how
-    likely it is, from 0 to 1, that the first passages answer (`pincite.retrieval.evidence_score`); None where there
-    are no windows to look at, or fewer than 100 chunks to weigh words by. `proved`: a hit has a rare
-    code of the question.
+    of the query that few passages or none have, with the words of the index that were searched beside them.
+    `absent`: codes of the query that stand nowhere. `offered`: words that stand nowhere, with those that may have
+    been meant. `most_of_words`: what no BM25 score of this query can reach. `evidence`: how likely it is, from 0 to
+    1, that the first passages answer (`pincite.retrieval.evidence_score`); None where there are no windows to look
+    at, or fewer than 100 chunks to weigh words by. `proved`: a hit has a rare code of the question.
     """
 
     hits: tuple[Hit, ...]
@@ -79,6 +79,7 @@ class Results:
     shares: tuple[tuple[bm25.TermShare, ...], ...] = ()
     widened: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
+    offered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     most_of_words: float = 0.0
     evidence: float | None = None
     proved: bool = False
@@ -228,6 +229,7 @@ class Searcher:
                 shares=_shares(lexical, kept[:most]) if explain and lexical else (),
                 widened={} if mode == "dense" else words.widened,
                 absent=words.absent if words.words else (),
+                offered={} if mode == "dense" else words.offered,
                 most_of_words=lexical.most if lexical else 0.0,
                 evidence=scored if len(corpus) >= LEAST_CHUNKS else None,
                 proved=any(one.proved for one in kept[:most]),
@@ -298,7 +300,7 @@ class Searcher:
                 f"queries into terms with {TOKENIZER}, which would miss what is stored: search with mode "
                 "dense, or run `pincite migrate`"
             )
-        return corpus.lexical(words.terms, among)
+        return words.lexical(corpus, among)
 
     def _require_model(self, snapshot: Snapshot) -> Model:
         """The settings' model, or the index's where they name none, found but not loaded.
@@ -419,7 +421,8 @@ def _best(
 
     The ranking is asked for as deep as that needs.
     """
-    first, depth = wanted, wanted + (FOLD_WINDOW if likeness else 0)
+    first = 2 * wanted if apart else wanted  # some stand in better windows
+    depth = first + (FOLD_WINDOW if likeness else 0)
     while True:
         ranked = evidence.marked(ranking(depth))
         # Where the dense leg reached the threshold, it has brought all that lies under it.

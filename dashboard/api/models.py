@@ -91,7 +91,10 @@ class SearchResult(BaseModel):
     searched: int = Field(description="passages that passed the filters")
     evidence: float | None = Field(description="how likely it is that the passages answer, from 0 to 1")
     widened: dict[str, list[str]] = Field(
-        description="words that stand nowhere, and what was searched for them"
+        description="words that few passages or none have, and what was searched beside them"
+    )
+    offered: dict[str, list[str]] = Field(
+        description="words that stand nowhere, and what may have been meant; not searched"
     )
     absent: list[str] = Field(description="codes of the query that stand nowhere in the index")
 

@@ -47,6 +47,7 @@ async def search(body: SearchBody, served: Served) -> SearchResult:
         searched=results.searched,
         evidence=results.evidence,
         widened={word: list(found) for word, found in results.widened.items()},
+        offered={word: list(meant) for word, meant in results.offered.items()},
         absent=list(results.absent),
     )
 

@@ -66,12 +66,15 @@ def search(
                 "searched": results.searched,
                 "widened": {word: list(found) for word, found in results.widened.items()},
                 "absent": list(results.absent),
+                "offered": {word: list(meant) for word, meant in results.offered.items()},
                 "evidence": results.evidence,
             }
         )
     else:
         for word, found in results.widened.items():
-            say(f"{word} stands nowhere; searched: {' '.join(found)}")
+            say(f"for {word} also searched: {' '.join(found)}")
+        for word, meant in results.offered.items():
+            say(f"{word} stands nowhere; did you mean {' or '.join(meant)}?")
         for hit in results.hits:
             _show(hit, settings.ocr.low_confidence)
     if not results.hits:

@@ -145,6 +145,17 @@ class Snapshot:
                 self.load_documents(connection)
         return self._documents or ()
 
+    def languages(self) -> frozenset[str]:
+        """The languages of the documents that can be found; "" where one could not be told."""
+        revisions = schema.revisions
+        query = (
+            sa.select(revisions.c.language)
+            .distinct()
+            .where(schema.live_at(revisions, self.version), revisions.c.space_id == self.space_id)
+        )
+        with transactions.reading(self._engine) as connection:
+            return frozenset(connection.scalars(query))
+
     def documents_of(self, document_ids: Sequence[str]) -> dict[str, LiveDocument]:
         """Single documents by id; one that the version does not have is left out."""
         if self._documents is not None:

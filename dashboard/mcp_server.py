@@ -129,6 +129,7 @@ def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
         folders: Annotated[list[Name], Field(max_length=50)] = [],  # noqa: B006
         languages: Annotated[list[Name], Field(max_length=50, description="ISO 639-1, as en")] = [],  # noqa: B006
         types: Annotated[list[Name], Field(max_length=50, description="pdf, or text/*")] = [],  # noqa: B006
+        collections: Annotated[list[Name], Field(max_length=50, description="names of collections")] = [],  # noqa: B006
         modified_since: datetime | None = None,
         modified_before: datetime | None = None,
         min_ocr_confidence: Annotated[float, Field(ge=0, le=100, description="of text read by OCR")] = 0,
@@ -142,6 +143,7 @@ def create_mcp(serving: Callable[[], Serving]) -> MCPServer[Any]:
             modified_before=modified_before,
             min_ocr_confidence=min_ocr_confidence or None,
             languages=tuple(languages),
+            collections=tuple(collections),
         )
         served, near = serving(), strict and mode != "bm25"
         with _told():

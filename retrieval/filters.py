@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -25,6 +25,7 @@ class Filters:
         local. Versions do not keep it: at an older version, and of a stale document, it is that of the newer file.
     min_ocr_confidence: 0 to 100, of the passage. One that was not read by OCR passes.
     languages: ISO 639-1 codes of documents, or "unknown" for those whose language could not be told.
+    collections: names of sources that were indexed.
     """
 
     documents: tuple[str, ...] = ()
@@ -34,6 +35,7 @@ class Filters:
     modified_before: datetime | None = None
     min_ocr_confidence: float | None = None
     languages: tuple[str, ...] = ()
+    collections: tuple[str, ...] = ()
 
     @property
     def dated(self) -> bool:
@@ -45,7 +47,7 @@ NO_FILTERS = Filters()
 
 def check_filters(filters: Filters) -> None:
     """Raises `UsageError` for a filter that nothing could pass by its very form."""
-    for field in ("documents", "folders", "types", "languages"):
+    for field in ("documents", "folders", "types", "languages", "collections"):
         if isinstance(value := getattr(filters, field), str):  # else each of its letters is a value
             raise UsageError(f"the filter {field} is the text {value!r}: give a tuple, ({value!r},)")
     least = filters.min_ocr_confidence
@@ -66,8 +68,10 @@ def check_filters(filters: Filters) -> None:
         )
 
 
-def document_filter(filters: Filters) -> Callable[[LiveDocument], bool]:
-    """Whether a document passes the filters on document, folder, type and language."""
+def document_filter(
+    filters: Filters, sources: Container[str] | None = None
+) -> Callable[[LiveDocument], bool]:
+    """Whether a document passes the filters on document, folder, type and language, and is of one of `sources`."""
     documents = [_composed(glob) for glob in filters.documents]
     folders = [_folder(name) for name in filters.folders]
     types = [name.casefold() for name in filters.types]
@@ -80,6 +84,7 @@ def document_filter(filters: Filters) -> Callable[[LiveDocument], bool]:
             and (not folders or any(path.startswith(folder) for folder in folders))
             and (not types or any(_is_of_type(path, document.media_type, name) for name in types))
             and (not languages or document.language in languages)
+            and (sources is None or document.source in sources)
         )
 
     return passes

@@ -222,9 +222,14 @@ class Corpus:
         fit = self.snapshot.keys.encoder_fit
         return None if fit.all() else self._mask_of(~fit)
 
-    def among(self, filters: Filters, dated: frozenset[str] | None) -> Mask:
-        """bool[rows], what passes the filters. `dated` are the documents within its dates; None is all."""
-        passes = document_filter(filters)
+    def among(
+        self, filters: Filters, dated: frozenset[str] | None, sources: frozenset[str] | None = None
+    ) -> Mask:
+        """bool[rows], what passes the filters.
+
+        `dated` are the documents within its dates, `sources` those of its collections; None is all.
+        """
+        passes = document_filter(filters, sources)
         kept = {one for one, document in self.documents.items() if passes(document)}
         mask = self._mask_of(self._are(kept if dated is None else kept & dated))
         if filters.min_ocr_confidence is None:

@@ -46,6 +46,7 @@ from pincite.schemas.errors import ModelUnavailable, PinciteError, SpaceMismatch
 from pincite.schemas.records import Hit
 from pincite.schemas.settings import Settings
 from pincite.storage.documents.texts import StoredText, read_texts
+from pincite.storage.runs.collections import read_collections, require_known
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.snapshot import Snapshot
 
@@ -255,7 +256,15 @@ class Searcher:
         if filters.dated:
             since, before = nanoseconds(filters.modified_since), nanoseconds(filters.modified_before)
             dated = self._index.modified_between(since, before)
-        return corpus.among(filters, dated)
+        return corpus.among(filters, dated, self._sources_of(filters.collections))
+
+    def _sources_of(self, collections: Sequence[str]) -> frozenset[str] | None:
+        """Raises `UsageError` for a name that no collection has."""
+        if not collections:
+            return None
+        for name in collections:
+            require_known(self._index, name)
+        return frozenset(one.source for one in read_collections(self._index) if one.name in collections)
 
     def _ranking(
         self,

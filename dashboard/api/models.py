@@ -36,6 +36,7 @@ class FilterBody(_Body):
     folders: Names = Field(default=[], description="folders of the source, with all that is below")
     types: Names = Field(default=[], description='suffixes ("pdf") or media types ("text/*")')
     languages: Names = Field(default=[], description='ISO 639-1 codes of documents, or "unknown"')
+    collections: Names = Field(default=[], description="names of collections")
     modified_since: datetime | None = None
     modified_before: datetime | None = None
     min_ocr_confidence: float | None = Field(default=None, ge=0, le=100, allow_inf_nan=False)
@@ -46,6 +47,7 @@ class FilterBody(_Body):
             folders=tuple(self.folders),
             types=tuple(self.types),
             languages=tuple(self.languages),
+            collections=tuple(self.collections),
             modified_since=self.modified_since,
             modified_before=self.modified_before,
             min_ocr_confidence=self.min_ocr_confidence,

@@ -31,6 +31,7 @@ from pincite.schemas.tables import document_of
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "bm25")
 LONG = 900  # characters of a passage from which on it scrolls
 
+_NAMES = ("documents", "folders", "types", "languages", "collections")  # filters, several parted by commas
 _Text = Annotated[str, Field(max_length=1_000)]
 
 
@@ -61,7 +62,7 @@ class SearchFields:
         """Raises `UsageError` for a date or number that is none."""
         given = self.filters
         return Filters(
-            **{name: _several(given[name]) for name in ("documents", "folders", "types", "languages")},
+            **{name: _several(given[name]) for name in _NAMES},
             modified_since=_date(given["since"]),
             modified_before=_date(given["before"]),
             min_ocr_confidence=_number(given["confidence"], 0, 100),
@@ -73,6 +74,7 @@ class _Filters(BaseModel):
     folders: _Text = ""
     types: _Text = ""
     languages: _Text = ""
+    collections: _Text = ""
     since: _Text = ""
     before: _Text = ""
     confidence: _Text = ""

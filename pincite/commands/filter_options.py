@@ -48,6 +48,9 @@ _OPTIONS: dict[str, Any] = {
             "--language", help="Only documents in it: uk, sv, … (ISO 639-1), or unknown; repeatable."
         ),
     ],
+    "collections": Annotated[
+        list[str] | None, typer.Option("--collection", help="Only documents of this collection; repeatable.")
+    ],
 }
 """By field of `Filters`."""
 

@@ -105,6 +105,7 @@ def test_what_was_asked_stands_in_the_form_again(client: httpx.Client) -> None:
         "folders": 'a"b',
         "types": "text/*",
         "languages": "en",
+        "collections": "",
         "since": "1999-01-01",
         "before": "2199-01-01",
         "confidence": "12",

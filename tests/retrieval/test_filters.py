@@ -11,6 +11,8 @@ from pincite.retrieval.ranking import LEG_DEPTH, Mode
 from pincite.retrieval.searcher import Results, open_index
 from pincite.schemas.errors import UsageError
 from pincite.schemas.settings import Settings
+from pincite.storage.runs.collections import read_collections
+from pincite.storage.snapshots.index import Index
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 TEXTS = ("documents", "folders", "types", "languages")
@@ -160,3 +162,12 @@ def test_a_filter_that_can_not_hold_is_wrong_use(small_index, filters: Filters, 
     small_index.write(DOCUMENTS)
     with pytest.raises(UsageError, match=said):
         found(small_index, filters)
+
+
+def test_only_documents_of_a_collection_are_searched_and_an_unknown_one_is_refused(small_index) -> None:
+    small_index.write({"a.txt": ["zebra"]})
+    with Index.open(small_index.path) as index:
+        (own,) = [one.name for one in read_collections(index)]
+    assert [hit.document for hit in found(small_index, Filters(collections=(own,))).hits] == ["a.txt"]
+    with pytest.raises(UsageError, match=f"no collection is named other. Known are: {own}"):
+        found(small_index, Filters(collections=("other",)))

@@ -23,6 +23,7 @@ class ExitCode(IntEnum):
     FELL_SHORT = 1  # some documents failed, or a check found something
     WRONG_USE = 2  # also a broken index
     NO_ANSWER = 3
+    INVENTED = 4  # an answer with a source that there is not, or a link of the model's own
 
 
 IndexOption = Annotated[Path, typer.Option("--index", envvar="PINCITE_INDEX", help="The index folder.")]

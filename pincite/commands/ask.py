@@ -87,14 +87,17 @@ def ask(
         raise typer.Exit(ExitCode.NO_ANSWER)
     if annotations is not None:
         _write_annotations(annotations, asked)
-    (_as_json if json else _as_text)(asked, endpoint)
+    resolved = (_as_json if json else _as_text)(asked, endpoint)
+    for one in asked.unproved:
+        complain(f"NOT VERIFIED: {one_line(one.reason)}")
+    if resolved and any(one.kind in ("number", "link") for one in resolved.unresolved):
+        complain("INVENTED: the answer names a source or an address that it was not given")
+        raise typer.Exit(ExitCode.INVENTED)
     if asked.unproved:
-        for one in asked.unproved:
-            complain(f"NOT VERIFIED: {one_line(one.reason)}")
         raise typer.Exit(ExitCode.FELL_SHORT)
 
 
-def _as_json(asked: AskOutcome, endpoint: Endpoint | None) -> None:
+def _as_json(asked: AskOutcome, endpoint: Endpoint | None) -> Resolved | None:
     """Prints the result also when the endpoint fails: the citations are good without an answer."""
     answer: str | None = None
     if endpoint is not None:
@@ -103,7 +106,9 @@ def _as_json(asked: AskOutcome, endpoint: Endpoint | None) -> None:
         except AnswerFailed as error:
             _print_json(asked, None, None, str(error))
             raise
-    _print_json(asked, answer, resolve(answer, asked.citations) if answer is not None else None)
+    resolved = resolve(answer, asked.citations) if answer is not None else None
+    _print_json(asked, answer, resolved)
+    return resolved
 
 
 def _print_json(
@@ -131,12 +136,12 @@ def _print_json(
     )
 
 
-def _as_text(asked: AskOutcome, endpoint: Endpoint | None) -> None:
+def _as_text(asked: AskOutcome, endpoint: Endpoint | None) -> Resolved | None:
     if endpoint is None:
         say(shown(asked.prompt or ""))
         say("")
         _show_citations(asked.citations, ())  # the prompt holds their words
-        return
+        return None
     pieces: list[str] = []
     try:
         for piece in stream_answer(endpoint, asked.prompt or ""):
@@ -150,6 +155,7 @@ def _as_text(asked: AskOutcome, endpoint: Endpoint | None) -> None:
     resolved = resolve("".join(pieces), asked.citations)
     _show_citations(asked.citations, resolved.cited)
     _show_unresolved(resolved.unresolved)
+    return resolved
 
 
 def _show_citations(citations: Sequence[Citation], quoted: Sequence[int]) -> None:

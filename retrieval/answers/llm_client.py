@@ -89,6 +89,9 @@ def stream_answer(endpoint: Endpoint, prompt: str) -> Iterator[str]:
         ):
             if response.status_code != 200:
                 raise _refused(endpoint, response, deadline)
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind.endswith(("html", "xml")):  # the page of a proxy, or of another server
+                raise _failed(endpoint, f"answered {kind}, not a chat completion: is base_url right?")
             yield from _bounded(endpoint, _pieces(endpoint, response, deadline))
     except httpx.TimeoutException as error:
         raise _failed(endpoint, f"was silent for {settings.timeout_s:g} s: raise answer.timeout_s") from error

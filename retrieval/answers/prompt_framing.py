@@ -1,8 +1,9 @@
 """What keeps retrieved text inside its place of the prompt.
 
-The frame of the prompt is its numbers `[n]` and its lines SOURCES and QUESTION. Text of a document or a
-name that looks like one of them gets a backslash, so that only the server's own delimiters are delimiters. Nothing
-can keep a model from obeying an instruction that it reads; this keeps the instruction inside its source.
+The frame of the prompt is its numbers `[n]` and its lines SOURCES and QUESTION. Text of a document or a name that
+looks like one of them, or like the turn of a speaker (`Human:`, `### Instruction`), gets a backslash, so that only the
+server's own delimiters are delimiters. Nothing can keep a model from obeying an instruction that it reads; this keeps
+the instruction inside its source.
 """
 
 import re
@@ -15,6 +16,12 @@ _BRACKETS = re.compile(
 _NUMBERED = re.compile(r"[\W_]*(?:(?:sources?|refs?|citations?)[\W_]*)?\d", re.IGNORECASE)
 _FRAME_LINES = frozenset({"sources", "question"})
 _FRAME_BEGINS = re.compile(r"[\W_]*(?:SOURCES|QUESTION)(?![^\W_])")
+_SPEAKERS = "question|answer|sources?|human|user|assistant|system|ai|instructions?|response|input|output"
+_TURN = re.compile(
+    rf"[^\w(]*(?:(?:{_SPEAKERS})[^\w:]*:|\(\s*\d{{1,3}}\s*\)\s)|\W*#+\W*(?:{_SPEAKERS})\b", re.IGNORECASE
+)
+"""A line that begins like somebody's turn, or with a number in the place of `[n]`."""
+
 # What chat templates of common models read as the end of a turn, also in the middle of a message.
 _TEMPLATE = re.compile(r"<(?=\||/?s>|start_of_turn|end_of_turn|<SYS>>|</SYS>>|\uff5c)|\[(?=/?INST\])")
 _LABEL_CHARACTERS = 200
@@ -46,7 +53,7 @@ def _escaped_number(match: re.Match[str]) -> str:
 def _escaped_line(line: str) -> str:
     plain = _plain(line)
     bare = re.sub(r"^[\W_]+|[\W_]+$", "", plain).casefold()
-    if bare not in _FRAME_LINES and not _FRAME_BEGINS.match(plain):
+    if bare not in _FRAME_LINES and not _FRAME_BEGINS.match(plain) and not _TURN.match(plain):
         return line
     begin = len(line) - len(line.lstrip())
     return f"{line[:begin]}\\{line[begin:]}"

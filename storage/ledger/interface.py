@@ -1,5 +1,6 @@
 """What a database must offer to hold a ledger, beside SQL. SQLite is the one that there is (`sqlite`)."""
 
+import unicodedata
 from pathlib import Path
 from typing import Protocol
 
@@ -9,6 +10,15 @@ from pincite.schemas.errors import PinciteError
 
 WRITES = "pincite_writes"
 """An execution option of a connection: its transaction takes the lock of writers when it begins."""
+
+
+ANY_CASE = "any_case"
+"""The name in SQL of the function `any_case`, which each side offers."""
+
+
+def any_case(text: str | None) -> str | None:
+    """Text as it is compared where neither case nor the form of its accents matters, in every script."""
+    return None if text is None else unicodedata.normalize("NFC", text).casefold()
 
 
 class LedgerSide(Protocol):

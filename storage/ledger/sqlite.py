@@ -12,7 +12,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from pincite.schemas.errors import IndexBroken, IndexBusy, PinciteError, UsageError
-from pincite.storage.ledger.interface import WRITES
+from pincite.storage.ledger.interface import ANY_CASE, WRITES, any_case
 
 
 def connect(path: Path) -> sa.Engine:
@@ -61,6 +61,12 @@ class _Look:
 
 
 def _connection(path: Path) -> sqlite3.Connection:
+    connection = _opened(path)
+    connection.create_function(ANY_CASE, 1, any_case, deterministic=True)
+    return connection
+
+
+def _opened(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, check_same_thread=False)
     connection.isolation_level = None  # SQLAlchemy's own BEGIN, not the driver's late one
     try:

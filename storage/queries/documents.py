@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from pincite.schemas.errors import NotFound, UsageError
 from pincite.schemas.records import Space
 from pincite.storage.ledger import schema, transactions
+from pincite.storage.ledger.interface import ANY_CASE, any_case
 from pincite.storage.queries.index_report import STATES, DocumentReport, report_of
 from pincite.storage.queries.staleness import Current, is_stale
 from pincite.storage.runs.collections import collection_names
@@ -163,8 +164,16 @@ def _matching(wanted: Wanted, live_space: tuple[int, Space], current: Current) -
         if value := getattr(wanted, name):
             query = query.where(documents.c[name] == value)
     for word in wanted.words[:MOST_WORDS].split():
-        query = query.where(documents.c.path.icontains(word, autoescape=True))
+        query = query.where(_holds(documents.c.path, word))
     return query
+
+
+def _holds(column: sa.ColumnElement[str], word: str) -> sa.ColumnElement[bool]:
+    """Whether a column holds a word, in any case. SQL's own way knows ASCII alone, and is ten times as fast."""
+    if word.isascii():
+        return column.icontains(word, autoescape=True)
+    folded: sa.ColumnElement[str] = getattr(sa.func, ANY_CASE)(column)
+    return folded.contains(any_case(word), autoescape=True)
 
 
 def _of_state(

@@ -96,7 +96,8 @@ def test_the_answer_is_streamed_and_its_numbers_resolved(pincite_here: Pincite, 
         "The seal is ", "destroyed [1", "]. It costs a fortune.\n\x1b[31mSee ", "https://evil.example [7]."
     )
     result, received = asked(pincite_here, samples, behave)
-    assert result.returncode == 0 and len(received) == 1
+    assert result.returncode == 4 and len(received) == 1  # an address and a source that it was not given
+    assert "INVENTED: the answer names a source or an address that it was not given" in result.stderr
     answer, _, table = result.stdout.partition("\n\n[1] ")
     assert answer == "The seal is destroyed [1]. It costs a fortune.\n\\x1b[31mSee https://evil.example [7]."
     assert "verified" in table

@@ -215,3 +215,14 @@ def test_credentials_in_the_address_are_not_repeated() -> None:
     with pytest.raises(AnswerFailed) as caught:
         list(stream_answer(Endpoint(Answer("http://user:pass@127.0.0.1:1/v1", "m")), "p"))
     assert "pass" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["text/html", "text/html; charset=utf-8", "application/xhtml+xml"])
+def test_a_page_in_place_of_an_answer_is_named(kind: str) -> None:
+    def sign_in(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", kind)
+        handler.end_headers()
+        handler.wfile.write(b"<html>sign in</html>")
+
+    assert "not a chat completion: is base_url right?" in failure(sign_in)

@@ -111,3 +111,12 @@ def test_counts_are_kept_until_somebody_writes(index: Path, tmp_path: Path) -> N
             connection.execute(schema.revisions.update().values(ended_version=0))
         assert overviews.now(None).chunks == 0 and first.chunks > 0
         overviews.close()
+
+
+@pytest.mark.parametrize("words", ["звіт", "ЗВІТ", "насос Звіт", "straße", "é", "e\u0301"])
+def test_words_are_found_in_any_case_of_any_script(tmp_path: Path, words: str) -> None:
+    names = ["Звіт про НАСОС.txt", "STRASSE und Straße.txt", "Caf\u00c9.txt"]
+    reindex(tmp_path / "index", fill(tmp_path / "docs", dict.fromkeys(names, "one paragraph")))
+    with Index.open(tmp_path / "index") as opened:
+        (found,) = list_documents(opened, None, Wanted(words=words)).documents
+    assert found.path in names

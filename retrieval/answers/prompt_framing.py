@@ -1,9 +1,9 @@
 """What keeps retrieved text inside its place of the prompt.
 
 The frame of the prompt is its numbers `[n]` and its lines SOURCES and QUESTION. Text of a document or a name that
-looks like one of them, or like the turn of a speaker (`Human:`, `### Instruction`), gets a backslash, so that only the
-server's own delimiters are delimiters. Nothing can keep a model from obeying an instruction that it reads; this keeps
-the instruction inside its source.
+looks like one of them, or like the turn of a speaker (`Human:`, `### Instruction`), gets a backslash, so that only
+the server's own delimiters are delimiters. Nothing can keep a model from obeying an instruction that it reads; this
+keeps the instruction inside its source.
 """
 
 import re

@@ -49,7 +49,7 @@ _FORMATS: dict[str, Format] = {
         "PDF",
         f"{_OURS}pdf.reader:extract_pdf",
         (".pdf",),
-        version="3 pdfium-{pdfium}",
+        version="4 pdfium-{pdfium}",
         parsers=("pdfplumber", "pikepdf", "pypdfium2", "pillow", "pytesseract", "tesseract"),
         pages=True,
         signs=(Sign("a PDF", rb"%PDF-\d"), Sign("a PDF", test=is_late_pdf)),

@@ -1,6 +1,9 @@
 """Running headers, footers and page numbers: lines that return over pages at the same place.
 
-Repetition decides, never the position alone: a heading that occurs once stays.
+Repetition decides, never the position alone: a heading that occurs once stays. So does what identifies a page: the
+number of its invoice, a sum that some pages share. Only page numbers, and what is the same on all pages (or on all
+left ones), are left out whole. Of the title of a chapter, which its pages repeat, the first stays, and in a document
+of three pages that of every line.
 """
 
 import re
@@ -12,6 +15,8 @@ DEPTH = 3  # lines from the edge
 SAME_PLACE = 7.0  # points
 MIN_PAGES = 3
 DENSITY = 0.4  # of the pages between its first and last appearance
+NEARLY_ALL = 0.8  # of the pages, or of the left or right ones: a cover or a picture has no header
+MOST_BEFORE = 30  # pages that a page number does not count, or counts twice: covers, an offprint
 
 _NUMBER = re.compile(r"\d+")
 _ROMAN = re.compile(r"(?=[ivxlc])(x[cl]|l?x{0,3})(i[xv]|v?i{0,3})", re.IGNORECASE)
@@ -22,6 +27,12 @@ _PAGE_NUMBER = re.compile(
 _COUNTED_HEADING = re.compile(
     r"(chapter|section|part|appendix|article|lesson|exercise|question|step|day|week|table|figure|kapitel|"
     r"abschnitt|avsnitt|глава|розділ|раздел)\b.*",
+)
+# Before a number that names what the page is about, whatever page it is.
+_NAMED_NUMBER = re.compile(
+    r"\b(?:invoice|receipt|order|customer|account|case|ticket|certificate|policy|contract|delivery|bill|"
+    r"rechnung|quittung|auftrag|kunde|konto|vertrag|faktura|kvitto|ordernr|рахунок|счет|счёт|договір|договор|facture|"
+    r"factura|fattura|no|nr|№|id)\W*(?:no|nr|number|nummer|n[o°º])?\W*#"
 )
 
 
@@ -53,8 +64,36 @@ def running_lines(lines: Sequence[EdgeLine], pages: int) -> frozenset[int]:
         for cluster in _clusters(seen):
             for group in _counted(cluster):
                 if _repeats(group, pages, pattern):
-                    running.update(item.index for item in group)
+                    running.update(item.index for item in _running(group, pages, pattern))
     return frozenset(running)
+
+
+def _running(group: Sequence[_Seen], pages: int, pattern: str) -> Sequence[_Seen]:
+    """What of lines that return is left out."""
+    if _PAGE_NUMBER.fullmatch(pattern):
+        return group
+    if len({item.numbers for item in group}) > 1:  # a number grows in it
+        return group if _numbers_pages(group, pattern) else ()
+    if _on_all_pages(group, pages):
+        return group if pages > MIN_PAGES else group[1:]
+    titles = group[0].line.at_top and not group[0].numbers
+    return group[1:] if titles else ()
+
+
+def _on_all_pages(group: Sequence[_Seen], pages: int) -> bool:
+    on = {item.line.page for item in group}
+    one_side = len({page % 2 for page in on}) == 1
+    return len(on) >= NEARLY_ALL * (pages // 2 if one_side and pages > MIN_PAGES else pages)
+
+
+def _numbers_pages(group: Sequence[_Seen], pattern: str) -> bool:
+    """Whether the number that grows in a line is that of the page, and not that of an invoice."""
+    if _NAMED_NUMBER.search(pattern):
+        return False
+    offsets = [
+        {item.numbers[slot] - item.line.page for item in group} for slot in range(len(group[0].numbers))
+    ]
+    return any(len(found) == 1 and abs(min(found)) <= MOST_BEFORE for found in offsets)
 
 
 def _pattern(text: str) -> tuple[str, tuple[int, ...]]:

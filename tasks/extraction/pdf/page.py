@@ -12,6 +12,7 @@ from pincite.schemas.counting import counted
 from pincite.schemas.errors import OcrUnavailable, Unreadable
 from pincite.schemas.records import DocumentWarning
 from pincite.schemas.settings import Settings
+from pincite.tasks.extraction.base.marks import STRUCK
 from pincite.tasks.extraction.pages.layout import WordBox
 from pincite.tasks.extraction.pages.margins import with_initials, without_line_numbers
 from pincite.tasks.extraction.pages.table import Rule
@@ -35,6 +36,7 @@ from pincite.tasks.extraction.pdf.page_ocr import (
 from pincite.tasks.extraction.pdf.pdfplumber_check import MAX_OBJECTS, SecondReader, disagreement
 from pincite.tasks.extraction.pdf.pieces import Piece, note_piece, pieces_of, turned
 from pincite.tasks.extraction.pdf.shapes import Picture, Shapes, read_shapes
+from pincite.tasks.extraction.pdf.struck import strike_marks, with_struck
 from pincite.tasks.extraction.pdf.words import Group, Layer, PdfWord, read_layer
 
 LARGE_PICTURE = 0.08  # of the page; smaller ones hold no text worth a reading
@@ -75,7 +77,7 @@ class _Sheet:
 
 def read(page: pdfium.PdfPage, number: int, settings: Settings, second: SecondReader) -> PageContent:
     """The page's content. Raises LimitExceeded (pixels), Unreadable (garbled and OCR fails), OcrUnavailable."""
-    layer = read_layer(page)
+    layer = read_layer(page, lambda: second.layers.off)
     sheet = _Sheet(number, page, settings, layer, read_shapes(page, layer.main.frame))
     if not sheet.shapes.complete:
         sheet.warn("many-objects", "too many drawn objects: ruled tables of this page were not looked for")
@@ -93,6 +95,7 @@ def read(page: pdfium.PdfPage, number: int, settings: Settings, second: SecondRe
         size = (scanned.width, scanned.height)
         turn += scanned.turn
         rules = () if scanned.turned else rules
+    words, rules = _with_struck(sheet, words, rules)
     if scanned is not None:
         words += scanned.words
     words = _running_text(sheet, words)
@@ -116,6 +119,16 @@ def read(page: pdfium.PdfPage, number: int, settings: Settings, second: SecondRe
         ocr_turn=turn,
         turned_parts=scanned.parts if scanned else (),
     )
+
+
+def _with_struck(
+    sheet: _Sheet, words: Sequence[WordBox], rules: Sequence[Rule]
+) -> tuple[list[WordBox], Sequence[Rule]]:
+    kept, others, quoted = with_struck(words, rules, strike_marks(sheet.page, sheet.layer.main.frame))
+    if quoted:
+        code, message = STRUCK
+        sheet.warn(code, f"{message}: {'; '.join(quoted)[:SHOWN]!r}")
+    return kept, others
 
 
 def _running_text(sheet: _Sheet, words: Sequence[WordBox]) -> list[WordBox]:

@@ -15,6 +15,7 @@ from pdfplumber.pdf import PDF
 
 from pincite.schemas.counting import counted
 from pincite.schemas.records import DocumentWarning
+from pincite.tasks.extraction.pdf.layers import Layers
 from pincite.tasks.extraction.pdf.line_text import clean
 from pincite.tasks.extraction.pdf.words import PdfWord
 
@@ -30,6 +31,7 @@ class SecondReader:
 
     def __init__(self, data: bytes, pages: int) -> None:
         self._data = data
+        self.layers = Layers(data)
         self.pages = pages
         self._pdf: PDF | None = None
         self._failed = False

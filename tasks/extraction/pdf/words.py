@@ -7,15 +7,18 @@ Reads pdfium's raw interface, since a helper object per character would cost mor
 import ctypes
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any
 
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
+from pincite.tasks.extraction.base.marks import DrawnRun, Position, written
 from pincite.tasks.extraction.pages.layout import WordBox
+from pincite.tasks.extraction.pdf.layers import optional_layers
 from pincite.tasks.extraction.pdf.line_text import clean
 
 SPACE = 0.28  # of the type size: a wider gap parts two words even where the file has no space
@@ -24,6 +27,11 @@ EAST_ASIAN = 0x2E80  # the first character of scripts that are also written from
 OVERRUN = 0.12  # of the type size: kerning moves a figure less far back
 FAR = 1e6  # points
 TWIN_CELL = 4.0  # points; equal words are compared with those in the cells around them
+SMALLER, SMALLEST = (
+    0.82,
+    0.5,
+)  # of the type beside it: the size of raised and lowered signs; an initial is larger
+RISE, FALL = 0.2, 0.02  # of the type size: between the lower edges of a sign and of the type beside it
 TINY = 2.0  # points; smaller type can't be read by people
 NEAR_WHITE = 0xF0  # of each colour channel
 INVISIBLE_MODES = (raw.FPDF_TEXTRENDERMODE_INVISIBLE, raw.FPDF_TEXTRENDERMODE_CLIP)
@@ -46,7 +54,7 @@ class PdfWord(WordBox):
     size: float = 0.0  # points
     bold: bool = False
     mono: bool = False
-    hidden: str = ""  # why it can't be seen: "invisible", "tiny", "outside", or "white" (to be looked at)
+    hidden: str = ""  # why it can't be seen: invisible, tiny, outside, layer off, or white (to be looked at)
     unmapped: int = 0  # characters without a known meaning
 
 
@@ -124,6 +132,8 @@ class _Building:
     last: Box = (0.0, 0.0, 0.0, 0.0)
     source: int | None = None  # the text object of the last character
     unmapped: int = 0
+    base: float = 0.0  # lower edge of the first character
+    positions: dict[int, Position] = field(default_factory=dict)  # of raised and lowered characters
 
 
 def page_frame(page: pdfium.PdfPage) -> Frame:
@@ -131,12 +141,12 @@ def page_frame(page: pdfium.PdfPage) -> Frame:
     return Frame(x0, y0, x1, y1, page.get_rotation() % 360)
 
 
-def read_layer(page: pdfium.PdfPage) -> Layer:
-    """The page's text layer; empty when it has none."""
+def read_layer(page: pdfium.PdfPage, off: Callable[[], frozenset[bytes]] = frozenset) -> Layer:
+    """The page's text layer; empty when it has none. `off` names the layers that are off, when one is met."""
     frame = page_frame(page)
     text_page = page.get_textpage()
     try:
-        building = list(_building(text_page.raw))
+        building = list(_building(text_page.raw, off))
     finally:
         text_page.close()
     turns: Counter[int] = Counter()
@@ -152,7 +162,7 @@ def read_layer(page: pdfium.PdfPage) -> Layer:
     return Layer(words, tuple(aside))
 
 
-def _building(text_page: Any) -> Iterator[_Building]:
+def _building(text_page: Any, off: Callable[[], frozenset[bytes]]) -> Iterator[_Building]:
     unicode_of, box_of, error_of = (
         raw.FPDFText_GetUnicode,
         raw.FPDFText_GetLooseCharBox,
@@ -178,7 +188,7 @@ def _building(text_page: Any) -> Iterator[_Building]:
         address = _text_object_address(pointer, index)
         style = styles.get(address)
         if style is None:
-            style = _style(text_page, index)
+            style = _style(text_page, index, off)
             if code >= EAST_ASIAN and style.turn == 0 and _goes_down(text_page, index, box):
                 style = replace(style, turn=270)
             styles[address] = style
@@ -188,11 +198,22 @@ def _building(text_page: Any) -> Iterator[_Building]:
             yield word
             word = None
         if word is None:
-            word = _Building(style, box=list(box))
+            word = _Building(style, box=list(box), base=box[1])
+        elif style is not word.style and (position := _position(word, style, box)):
+            word.positions[len(word.characters)] = position
         error = code > 0x7F and error_of(text_page, index) == 1
         _add(word, code, box, error, address)
     if word is not None:
         yield word
+
+
+def _position(word: _Building, style: _Style, box: Box) -> Position:
+    """Whether a smaller character stands higher or lower than the type that its word began with."""
+    own = word.style
+    if own.turn or own.oblique or not SMALLEST * own.size <= style.size <= SMALLER * own.size:
+        return ""
+    rise = (box[1] - word.base) / own.size
+    return "raised" if rise > RISE else "lowered" if rise < -FALL else ""
 
 
 def _add(word: _Building, code: int, box: Box, error: bool, source: int | None) -> None:
@@ -277,7 +298,7 @@ def _runs_over(word: _Building, code: int, box: Box) -> bool:
     return level and over > least * word.style.size and not _same_place(word.last, box)
 
 
-def _style(text_page: Any, index: int) -> _Style:
+def _style(text_page: Any, index: int, off: Callable[[], frozenset[bytes]]) -> _Style:
     matrix = raw.FS_MATRIX()
     raw.FPDFText_GetMatrix(text_page, index, matrix)
     size = raw.FPDFText_GetFontSize(text_page, index) * math.hypot(matrix.c, matrix.d)
@@ -290,7 +311,7 @@ def _style(text_page: Any, index: int) -> _Style:
         size=size,
         bold="bold" in lower or "black" in lower or "heavy" in lower or weight >= BOLD_WEIGHT,
         mono=bool(flags & 1) or "mono" in lower or "courier" in lower,
-        hidden=_hidden(text_page, index, size),
+        hidden=_hidden(text_page, index, size, off),
         turn=turn % 360,
         oblique=abs(angle - turn) > 4,
     )
@@ -302,15 +323,19 @@ def _font_name(text_page: Any, index: int) -> tuple[str, int]:
     return (buffer.value.decode("utf-8", "replace") if length else ""), flags.value
 
 
-def _hidden(text_page: Any, index: int, size: float) -> str:
+def _hidden(text_page: Any, index: int, size: float, off: Callable[[], frozenset[bytes]]) -> str:
     text_object = raw.FPDFText_GetTextObject(text_page, index)
     if not text_object:
         return ""
+    if (layers := optional_layers(text_object)) and not off().isdisjoint(layers):
+        return "layer off"
     mode = raw.FPDFTextObj_GetTextRenderMode(text_object)
     if mode in INVISIBLE_MODES:
         return "invisible"
-    if 0 < size < TINY:
-        return "tiny"
+    return "tiny" if 0 < size < TINY else _by_colour(text_page, index, mode)
+
+
+def _by_colour(text_page: Any, index: int, mode: int) -> str:
     red, green, blue, alpha = (ctypes.c_uint(0) for _ in range(4))
     if mode == raw.FPDF_TEXTRENDERMODE_STROKE:
         read = raw.FPDFText_GetStrokeColor(text_page, index, red, green, blue, alpha)
@@ -329,8 +354,17 @@ def _finish(word: _Building, frame: Frame) -> PdfWord:
     hidden = style.hidden
     if x1 <= 0 or bottom <= 0 or x0 >= frame.width or top >= frame.height:
         hidden = hidden or "outside"
-    text = clean("".join(word.characters))
+    text = clean("".join(word.characters)) if not word.positions else _with_signs(word)
     return PdfWord(text, x0, top, x1, bottom, None, style.size, style.bold, style.mono, hidden, word.unmapped)
+
+
+def _with_signs(word: _Building) -> str:
+    """The word with its raised and lowered characters as `pincite.tasks.extraction.base.marks` writes them."""
+    placed = ((word.positions.get(place, ""), character) for place, character in enumerate(word.characters))
+    runs: list[DrawnRun] = []
+    for position, group in groupby(placed, key=itemgetter(0)):
+        runs.append(DrawnRun(clean("".join(character for _, character in group)), position))
+    return written(runs)
 
 
 def _unspaced(words: list[PdfWord]) -> list[PdfWord]:

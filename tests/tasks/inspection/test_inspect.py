@@ -166,11 +166,17 @@ def test_a_paragraph_that_goes_on_in_the_next_column_has_an_area_in_each() -> No
 
 def test_running_lines_are_marked_where_they_were_left_out() -> None:
     sheets = seen(SAMPLES / "spare-parts-catalogue.pdf").sheets
+    header = "Tarnholm Pump Works - Spare parts catalogue 2023"
     assert [[line.text for line in sheet.left_out] for sheet in sheets] == [
-        ["Tarnholm Pump Works - Spare parts catalogue 2023", f"Page {number}"] for number in (1, 2, 3)
+        ["Page 1"],  # the first header of a short document stays
+        [header, "Page 2"],
+        [header, "Page 3"],
     ]
     for sheet in sheets:
-        assert [line.corners[0][1] > sheet.height / 2 for line in sheet.left_out] == [False, True]
+        assert [line.corners[0][1] > sheet.height / 2 for line in sheet.left_out][-2:] in (
+            [False, True],
+            [True],
+        )
         shown = [area.corners for area in sheet.blocks] + [line.corners for line in sheet.left_out]
         ink, mask = ink_of(sheet), mask_of(sheet, shown, 3.0)
         assert (ink & mask).sum() > 0.99 * ink.sum()

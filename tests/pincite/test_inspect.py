@@ -16,7 +16,7 @@ def test_the_page_stands_in_the_working_directory_and_the_figures_on_the_screen(
 ) -> None:
     result = pincite_here("inspect", SAMPLES / "spare-parts-catalogue.pdf", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert "3 pages, 3,747 characters, 3 tables, 9 chunks" in result.stdout
+    assert "3 pages, 3,797 characters, 3 tables, 10 chunks" in result.stdout
     assert "warning running-lines" in result.stdout
     page = tmp_path / "spare-parts-catalogue.pdf.inspect.html"
     assert result.stdout.endswith(f"page {page.name}\n")

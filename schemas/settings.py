@@ -28,6 +28,7 @@ class Ocr:
     languages: tuple[str, ...] = ("eng",)
     dpi: int = 200
     low_confidence: float = 60.0  # 0 to 100; below it a page is tried again and a passage is flagged
+    pictures: bool = False  # also read what is written in pictures on pages with text of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,12 @@ def completed(settings: Settings, model: str = DEFAULT_MODEL, chunker: str = DEF
 
 def recipe(settings: Settings) -> str:
     """Digest of what the result of a document depends on: another recipe makes it stale."""
-    chosen = [PIPELINE_VERSION, asdict(settings.ocr), settings.include_hidden_text, dict(settings.extractors)]
+    ocr = asdict(settings.ocr)
+    pictures = ocr.pop("pictures")
+    chosen = [PIPELINE_VERSION, ocr, settings.include_hidden_text, dict(settings.extractors)]
     # Only what differs from the default counts, so that a new setting makes no document stale.
+    if pictures:
+        chosen.append("pictures are read")
     if not settings.read_attachments:
         chosen.append("attachments are not read")
     if settings.rank_boilerplate:

@@ -40,6 +40,7 @@ from pincite.tasks.extraction.pdf.struck import strike_marks, with_struck
 from pincite.tasks.extraction.pdf.words import Group, Layer, PdfWord, read_layer
 
 LARGE_PICTURE = 0.08  # of the page; smaller ones hold no text worth a reading
+LITTLE_TEXT = 300  # characters: a page with fewer may be all in its pictures
 MAX_PICTURES = 12  # of a page with a text layer that are read
 SHOWN = 60  # characters of a text that a warning quotes
 
@@ -211,7 +212,7 @@ def _scanned(sheet: _Sheet, groups: list[Group]) -> Scanned | None:
         if is_scrambled(words) and (result := _scan(sheet)) and contradicts(words, result.words):
             return _replaced(sheet, groups, result)
         found = [_in_place_of_unmapped(sheet, groups)] if any(word.unmapped for word in words) else []
-        found += [_read_picture(sheet, picture, words) for picture in _written_pictures(sheet, words)]
+        found += [_read_picture(sheet, picture, words) for picture in _to_be_read(sheet, words)]
     except OcrUnavailable as error:
         sheet.warn("picture-unread", f"a part that needs OCR was not read: {error}")
         return None
@@ -291,6 +292,18 @@ def _of_empty(sheet: _Sheet) -> Scanned | None:
     if not result.words and ink > MUCH_INK:
         sheet.warn("unread", f"{ink:.0%} of this page is ink, of which nothing could be read")
     return result if result.words else None
+
+
+def _to_be_read(sheet: _Sheet, words: Sequence[PdfWord]) -> list[Picture]:
+    """The pictures that OCR reads: charts and logos on a page of text say little, and cost more than the page."""
+    pictures = _written_pictures(sheet, words)
+    if not pictures or sheet.settings.ocr.pictures or sum(len(word.text) for word in words) < LITTLE_TEXT:
+        return pictures
+    many = counted(len(pictures), "picture with writing was", "pictures with writing were")
+    sheet.warn(
+        "pictures-unread", f"{many} not read: the page has text of its own; set ocr.pictures to read them"
+    )
+    return []
 
 
 def _written_pictures(sheet: _Sheet, words: Sequence[PdfWord]) -> list[Picture]:

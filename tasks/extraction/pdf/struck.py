@@ -69,7 +69,7 @@ def _runs(
     """Neighbours of a line that one stroke goes through."""
     for rule in rules:
         through = [word for word in line if _goes_through(rule, word)]
-        if through and _is_as_long(rule, through):
+        if _says_something(through) and _is_as_long(rule, through):
             used.add(id(rule))
             yield through
     for left, top, right, bottom in marks:
@@ -80,6 +80,11 @@ def _runs(
         ]
         if inside:
             yield inside
+
+
+def _says_something(words: Sequence[WordBox]) -> bool:
+    """A line through a single sign is a part of a formula, or of the sign."""
+    return sum(character.isalnum() for word in words for character in word.text) > 1
 
 
 def _goes_through(rule: Rule, word: WordBox) -> bool:

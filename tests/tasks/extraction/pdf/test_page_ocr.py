@@ -10,7 +10,7 @@ from PIL import Image
 from reportlab.pdfgen.canvas import Canvas
 
 from pincite.schemas.errors import LimitExceeded, Unreadable
-from pincite.schemas.settings import Limits, Settings
+from pincite.schemas.settings import Limits, Ocr, Settings
 from tests.tasks.extracted import codes, message, places
 from tests.tasks.pdf_files import MINUTES, PAGE, drawn, read, scan_image, unicode_font
 
@@ -120,6 +120,20 @@ def test_a_picture_without_writing_costs_no_ocr(tmp_path: Path) -> None:
         canvas.drawImage(str(tmp_path / "photo.png"), 72, 300, 400, 400)
 
     assert not read(drawn(tmp_path / "a.pdf", draw)).pages[0].ocr
+
+
+def test_a_picture_on_a_page_of_text_is_read_only_where_the_settings_say_so(tmp_path: Path) -> None:
+    image = scan_image(tmp_path / "a.png", size=(1200, 900))
+
+    def draw(canvas: Canvas) -> None:
+        for row in range(12):
+            canvas.drawString(72, 800 - 16 * row, f"Paragraph {row} of a page with text of its own.")
+        canvas.drawImage(str(image), 72, 200, 400, 300)
+
+    path = drawn(tmp_path / "a.pdf", draw)
+    plain, asked = read(path), read(path, replace(Settings(), ocr=Ocr(pictures=True)))
+    assert "pictures-unread" in codes(plain) and not plain.pages[0].ocr and "harbour" not in plain.text
+    assert "pictures-unread" not in codes(asked) and asked.pages[0].ocr and "harbour" in asked.text
 
 
 def test_pixels_are_limited_before_a_page_is_rendered(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pincite.retrieval.bm25 import TermPostings
 from pincite.retrieval.ranking import Ranked
 from pincite.retrieval.tie_order import Mask
 
-RARE_CHUNKS = 4
+RARE_CHUNKS = 10
 RARE_SHARE = 0.01
 """A word is rare that no more chunks hold than this many, or than this share of all."""
 

@@ -52,8 +52,9 @@ def require_url(url: str) -> str:
     """The URL as the ledger shall name it. Raises `UsageError` for one that is no source."""
     protocol, _, rest = url.partition("://")
     if protocol in ("http", "https"):
+        named = f"{protocol}://{rest[rest.rfind('@', 0, (rest + '/').find('/')) + 1 :]}"  # a password is not shown
         raise UsageError(
-            f"{url}: a web server can't list its files. Name a folder or a bucket (s3://bucket/prefix)"
+            f"{named}: a web server can't list its files. Name a folder or a bucket (s3://bucket/prefix)"
         )
     if "@" in rest.split("/")[0]:
         raise UsageError(

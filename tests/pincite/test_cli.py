@@ -1,7 +1,10 @@
 """Every command on the index of the samples: what it prints, and its exit code."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -318,3 +321,48 @@ def test_the_readme_names_every_command() -> None:
     grouped = [f"{group} {name}" for group, (_, commands) in GROUPS.items() for name in commands]
     for command in [*COMMANDS, *grouped]:
         assert f"pincite {command}" in readme
+
+
+SHOWING = (
+    ("documents",),
+    ("status",),
+    ("search", "dry running", "--mode", "bm25"),
+    ("search", "dry running", "--mode", "bm25", "--json"),
+    ("sql", "select path from documents"),
+    ("cite", "regulations-uk.html#char=0,40"),
+    ("verify",),
+    ("--help",),
+)
+
+
+@pytest.mark.parametrize("arguments", SHOWING, ids=" ".join)
+def test_a_full_device_is_said_in_a_line(samples: Path, arguments: tuple[str, ...]) -> None:
+    where = () if arguments == ("--help",) else ("--index", str(samples))
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "pincite", *arguments, *where],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "pincite: the output can't be written: No space left on device\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [one for one in SHOWING if one[0] in ("documents", "cite", "search")], ids=" ".join
+)
+def test_what_the_locale_does_not_have_is_escaped(samples: Path, arguments: tuple[str, ...]) -> None:
+    latin = os.environ | {"LC_ALL": "C", "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pincite", *arguments, "--index", str(samples)],
+        env=latin,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1) and b"Traceback" not in done.stderr
+    if arguments[0] == "cite":
+        assert b"\\u04" in done.stdout

@@ -30,7 +30,7 @@ def test_a_code_that_stands_nowhere_is_named_and_proves_nothing(small_index, min
 
 
 def test_a_common_code_is_no_evidence(small_index, minilm: Embedder) -> None:
-    small_index.write({f"{n}.txt": [f"pump TP-500 number {n}"] for n in range(9)})
+    small_index.write({f"{n}.txt": [f"pump TP-500 number {n}"] for n in range(12)})
     assert searched(small_index, minilm, "TP-500").refused
 
 

@@ -58,6 +58,7 @@ def put(store: Any, files: Mapping[str, str]) -> None:
     ("url", "why"),
     [
         ("https://example.org/docs", "a web server can't list"),
+        ("https://user:se@cret@example.org/docs@1", "https://example.org/docs@1: a web server can't list"),
         ("s3://key:secret@bucket/docs", "credentials do not belong"),
         ("s3://", "names no place"),
         ("zip://a::s3://bucket/b.zip", "names no place"),

@@ -153,6 +153,10 @@ def _main() -> None:
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["environment"])
+    # The streams of the process before the fork remember whether they could seek.
+    for stream in ("stdout", "stderr"):
+        fd = getattr(sys, stream).fileno()
+        setattr(sys, stream, os.fdopen(fd, "w", encoding="utf-8", closefd=False, buffering=1))
     sys.argv = ["pincite", *order["arguments"]]
     importlib.import_module("pincite.cli").main()
 

@@ -4,25 +4,13 @@ import ast
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 from pincite.schemas.counting import counted
+from tests.test_layout import ROOMS, ROOT
 
-ROOMS = (
-    "schemas",
-    "storage",
-    "encoders",
-    "tasks",
-    "retrieval",
-    "evaluation",
-    "flows",
-    "dashboard",
-    "pincite",
-)
 NOUNS = "document|chunk|file|page|segment|row|character|byte|question|warning|revision|vector|table|passage"
 NOUNS = rf" (?:more )?(?:{NOUNS})s\b"
 BY_HAND = re.compile(r"""(["'])s\1 if """)
-ROOT = Path(__file__).resolve().parents[2]
 NEVER_ONE = {
     "{len(found)} documents",  # told only of two or more of one name
     "{most_bytes:,} bytes",

@@ -1,29 +1,17 @@
 """What only one database understands stands on its side, and the schema is one that others can hold."""
 
 import re
-from pathlib import Path
 
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from pincite.storage.ledger import schema
+from tests.test_layout import ROOMS, ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 SIDES = {"storage/ledger/sqlite.py", "storage/ledger/upgrades.py"}
 OF_PREFECT = {"flows/prefect_server/process.py"}
 """Copies the database of Prefect's own server."""
 
-ROOMS = (
-    "schemas",
-    "storage",
-    "encoders",
-    "tasks",
-    "retrieval",
-    "evaluation",
-    "flows",
-    "dashboard",
-    "pincite",
-)
 ONLY_SQLITE = re.compile(
     r"\bPRAGMA\b|\bVACUUM\b|\bsqlite3\b|exec_driver_sql|wal_checkpoint|\bBEGIN IMMEDIATE\b"
 )

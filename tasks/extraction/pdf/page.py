@@ -259,7 +259,8 @@ def _read_picture(sheet: _Sheet, picture: Picture, words: Sequence[PdfWord]) -> 
 
 def _scan(sheet: _Sheet) -> Scanned:
     check_pictures(sheet.shapes.pictures, sheet.settings, sheet.number)
-    result = scan(sheet.page, sheet.layer.main.frame, sheet.number, sheet.settings)
+    frame, pictures = sheet.layer.main.frame, sheet.shapes.pictures
+    result = scan(sheet.page, frame, sheet.number, sheet.settings, pictures=pictures)
     sheet.warnings += result.warnings
     return result
 

@@ -19,6 +19,9 @@ from pincite.tasks.extraction.pdf.words import Frame
 
 POINTS_PER_INCH = 72.0
 MIN_DPI = 70  # below it no text can be read
+MAX_DPI = 600  # of a scan that has more, which says no more
+MOST_READ = 9_000_000  # pixels of a scan that is read at its own resolution: A4 at 300 dpi
+COVERING = 0.5  # of what is read: a picture that covers so much is a scan of it
 GLANCE_PIXELS = 400_000  # of the small image that is only looked at
 INK = 0.0004  # share of a page that differs from its paper: a short line of small type
 MUCH_INK = 0.01
@@ -120,10 +123,19 @@ def check_pictures(pictures: Sequence[Picture], settings: Settings, page: int) -
 
 
 def scan(
-    page: pdfium.PdfPage, frame: Frame, number: int, settings: Settings, area: Picture | None = None
+    page: pdfium.PdfPage,
+    frame: Frame,
+    number: int,
+    settings: Settings,
+    area: Picture | None = None,
+    pictures: Sequence[Picture] = (),
 ) -> Scanned:
-    """What OCR reads from the page, or from a part of it, at `settings.ocr.dpi` or as near as the limit lets."""
-    scale = _scale(frame, number, settings)
+    """What OCR reads from the page, or from a part of it: at `settings.ocr.dpi` or as near as the limit lets.
+
+    Where one of `pictures` covers it, at the picture's own resolution if that is finer.
+    """
+    wanted = max(float(settings.ocr.dpi), _own_dpi(frame, area, pictures))
+    scale = _scale(frame, number, settings, wanted)
     image = render(page, frame, scale)
     if area is not None:
         image = image.crop(
@@ -152,12 +164,28 @@ def scan(
     return Scanned(words, *size, turned, result.confidence, tuple(warnings), turn)
 
 
-def _scale(frame: Frame, number: int, settings: Settings) -> float:
+def _own_dpi(frame: Frame, area: Picture | None, pictures: Sequence[Picture]) -> float:
+    """The resolution of the scan that is to be read, as far as it pays; 0 where there is none."""
+    looked_at = frame.width * frame.height if area is None else _size(area)
+    scans = [one for one in pictures if _size(one) >= COVERING * looked_at > 0]
+    if not scans:
+        return 0.0
+    largest = max(scans, key=lambda one: one.pixels)
+    inches = _size(largest) / POINTS_PER_INCH**2
+    most = math.sqrt(MOST_READ * POINTS_PER_INCH**2 / max(frame.width * frame.height, 1.0))
+    return min(math.sqrt(largest.pixels / inches), MAX_DPI, most)
+
+
+def _size(picture: Picture) -> float:
+    return (picture.x1 - picture.x0) * (picture.bottom - picture.top)
+
+
+def _scale(frame: Frame, number: int, settings: Settings, wanted: float) -> float:
     """Pixels a point. Raises LimitExceeded when the page is too large to be read within the pixel limit."""
     inches = max(frame.width * frame.height, 1.0) / POINTS_PER_INCH**2
-    dpi = min(float(settings.ocr.dpi), math.sqrt(settings.limits.pixels / inches))
+    dpi = min(wanted, math.sqrt(settings.limits.pixels / inches))
     # Rounding up to whole pixels must not pass the limit.
-    dpi *= 0.995 if dpi < settings.ocr.dpi else 1.0
+    dpi *= 0.995 if dpi < wanted else 1.0
     if dpi < MIN_DPI:
         raise LimitExceeded(
             f"page {number} is {frame.width / POINTS_PER_INCH:.0f} × {frame.height / POINTS_PER_INCH:.0f} "
@@ -172,7 +200,7 @@ def scan_picture(
     page: pdfium.PdfPage, frame: Frame, number: int, settings: Settings, picture: Picture
 ) -> Scanned:
     """What OCR reads from one picture, its words moved to where the picture stands on the page."""
-    result = scan(page, frame, number, settings, picture)
+    result = scan(page, frame, number, settings, picture, (picture,))
     x0, top = max(0.0, picture.x0), max(0.0, picture.top)
     # A picture that had to be turned keeps its place; only the order within it is that of its upright form.
     across = (min(picture.x1, frame.width) - x0) / max(result.width, 1.0)

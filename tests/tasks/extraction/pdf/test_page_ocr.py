@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pikepdf
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 from reportlab.pdfgen.canvas import Canvas
 
 from pincite.schemas.errors import LimitExceeded, Unreadable
 from pincite.schemas.settings import Limits, Ocr, Settings
 from tests.tasks.extracted import codes, message, places
-from tests.tasks.pdf_files import MINUTES, PAGE, drawn, read, scan_image, unicode_font
+from tests.tasks.pdf_files import FONTS, MINUTES, PAGE, drawn, read, scan_image, unicode_font
 
 READ = " ".join(MINUTES * 3)
 
@@ -134,6 +134,19 @@ def test_a_picture_on_a_page_of_text_is_read_only_where_the_settings_say_so(tmp_
     plain, asked = read(path), read(path, replace(Settings(), ocr=Ocr(pictures=True)))
     assert "pictures-unread" in codes(plain) and not plain.pages[0].ocr and "harbour" not in plain.text
     assert "pictures-unread" not in codes(asked) and asked.pages[0].ocr and "harbour" in asked.text
+
+
+def test_a_scan_is_read_at_its_own_resolution(tmp_path: Path) -> None:
+    """A card of 150 × 105 points with type of 4 points: at 200 dpi nobody can read it."""
+    image = Image.new("L", (1250, 875), 255)
+    draw = ImageDraw.Draw(image)
+    font = ImageFont.truetype(str(FONTS / "DejaVuSans.ttf"), 33)
+    for number, line in enumerate(MINUTES * 3):
+        draw.text((40, 60 + 84 * number), line, 0, font)
+    image.save(tmp_path / "card.png")
+    path = tmp_path / "card.pdf"
+    drawn(path, lambda canvas: canvas.drawImage(str(tmp_path / "card.png"), 0, 0, 150, 105), (150, 105))
+    assert " ".join(read(path).text.split()) == " ".join(MINUTES * 3)
 
 
 def test_pixels_are_limited_before_a_page_is_rendered(tmp_path: Path) -> None:

@@ -270,6 +270,12 @@ def test_closing_ends_what_runs_and_what_waits_and_blames_no_document(family: st
             _wait_until(lambda: len(left_over(family)) == 2)
             began = time.monotonic()
         ends = [one.exception() for one in running]
+        late = threads.submit(workers.run, DOUBLE, 1, 30.0)
+        try:
+            assert type(late.exception(timeout=60)) is PoolClosed, "who comes later is told so too"
+        finally:
+            for worker in workers._workers:  # so that a fault of `close` hangs no test
+                workers._free.put(worker)
     assert [type(end) for end in ends] == [PoolClosed] * 6
     assert time.monotonic() - began < 60
     assert not left_over(family)

@@ -5,13 +5,14 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from pincite.flows.settings import load_settings
+from pincite.looking import looking
 from pincite.retrieval.answers.ask import Refusal, ask
 from pincite.retrieval.answers.citations import Citation
 from pincite.retrieval.answers.resolve import Unresolved, resolve
@@ -19,7 +20,7 @@ from pincite.retrieval.filters import NO_FILTERS, Filters
 from pincite.retrieval.ranking import Mode
 from pincite.retrieval.searcher import Searcher
 from pincite.retrieval.threshold import MOST_PASSAGES
-from pincite.schemas.errors import PinciteError, SourceError, UsageError
+from pincite.schemas.errors import SourceError, UsageError
 from pincite.schemas.records import Collection, CollectionOutcome, Counts, Hit
 from pincite.schemas.settings import Settings
 from pincite.storage.queries.index_report import (
@@ -301,24 +302,12 @@ def _outside_of_a_loop(run: Callable[[], list[CollectionOutcome]]) -> list[Colle
 
 @contextmanager
 def _following(opened: Index, source: str, told: Callable[[UpdateProgress], None]) -> Iterator[None]:
-    ended = threading.Event()
-
     def look() -> None:
         states = progress(opened, source)
         done = states.get("indexed", 0) + states.get("failed", 0)
         told(UpdateProgress(source, done, sum(states.values()), dict(states)))
 
-    def follow() -> None:
-        while not ended.wait(_LOOK_S):
-            with suppress(PinciteError):  # a busy ledger: the next look tells
-                look()
-
     look()
-    follower = threading.Thread(target=follow, name="pincite-progress", daemon=True)
-    follower.start()
-    try:
+    with looking(look, _LOOK_S):
         yield
-    finally:
-        ended.set()
-        follower.join()
     look()

@@ -2,9 +2,7 @@
 
 import json
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +13,6 @@ from rich.console import Console
 from rich.text import Text
 
 from pincite.schemas import display
-from pincite.schemas.errors import PinciteError
 
 
 class ExitCode(IntEnum):
@@ -44,25 +41,6 @@ def complain(message: str) -> None:
 def say(message: str) -> None:
     """Prints text as it is: what comes from documents holds no markup of ours."""
     console.print(Text(message), soft_wrap=True)
-
-
-@contextmanager
-def looking(look: Callable[[], None], every_s: float) -> Iterator[None]:
-    """Looks again and again while the block goes on. What a busy ledger does not tell, the next look does."""
-    ended = threading.Event()
-
-    def follow() -> None:
-        while not ended.wait(every_s):
-            with suppress(PinciteError):
-                look()
-
-    follower = threading.Thread(target=follow, daemon=True)
-    follower.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        follower.join()
 
 
 def print_json(value: object) -> None:

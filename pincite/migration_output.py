@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from pincite.console import complain, errors, looking
+from pincite.console import complain, errors
+from pincite.looking import looking
 from pincite.schemas.counting import counted
 from pincite.storage.locks.interface import LockName
 from pincite.storage.migration.cut_over import SpaceProgress, progress_of

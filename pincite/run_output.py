@@ -7,7 +7,8 @@ from dataclasses import asdict
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from pincite.console import ExitCode, complain, errors, looking, one_line, print_json, say
+from pincite.console import ExitCode, complain, errors, one_line, print_json, say
+from pincite.looking import looking
 from pincite.retry_output import RequestedDocuments, Retried
 from pincite.schemas.counting import counted
 from pincite.schemas.errors import PinciteError

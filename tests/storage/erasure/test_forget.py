@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
@@ -64,6 +66,16 @@ def test_nothing_of_it_is_left_in_any_version(index: Path, source: Path) -> None
     assert broken_checks(index) == []
     vacuumed(index)
     assert broken_checks(index) == []
+
+
+def test_the_scan_sees_rows_of_it_and_its_words_in_tables_of_others(index: Path, source: Path) -> None:
+    make(index, source)
+    (index / "evaluations").mkdir(exist_ok=True)
+    pq.write_table(pa.table({"evidence": [f"a passage: {SECRET}"]}), index / "evaluations" / "1-a.parquet")
+    with Index.open(index) as opened:
+        seen = prove(opened, traces_of(recall(opened, find(opened, "letters/brzezina-case.txt")))).found
+    assert "evaluations/1-a.parquet has its words" in seen
+    assert "segments" in {one.split("/")[0] for one in seen if one.endswith("has rows of it")}
 
 
 def rows_stored(index: Path) -> int:

@@ -15,7 +15,7 @@ from pincite.storage.ledger.versions import GONE_MEANWHILE
 from pincite.storage.snapshots.index import Index
 from pincite.storage.snapshots.snapshot import LiveDocument
 
-_MOST_KEPT = 4_000_000  # characters of stored texts in memory
+_MOST_KEPT = 4_000_000  # characters of stored texts in memory, beside those of the last search
 
 
 class Texts:
@@ -36,7 +36,7 @@ class Texts:
         both = {**kept, **found}
         if missing:
             fits = sum(len(one.text) for one in both.values()) <= _MOST_KEPT
-            self._kept = both if fits else found if len(found) > 1 else {}
+            self._kept = both if fits else found
         return both
 
 

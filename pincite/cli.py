@@ -47,8 +47,10 @@ def main() -> None:
 def escape_what_can_not_be_shown() -> None:
     """Signs that the locale's encoding does not have are printed as escapes (`\\u0443`) in place of an error."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+        # A stream that was opened in another process and can't seek here as it could there stays as it is.
+        with suppress(OSError):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
 
 
 _OUTPUT_LOST = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE}
